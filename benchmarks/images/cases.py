@@ -18,6 +18,7 @@ from PIL import Image
 import lookalike as la
 from benchmarks.harness import Contender, Effort, measure, processor_time
 from benchmarks.images.found import FOUND, opened
+from benchmarks.images.same import run_same
 from benchmarks.images.scenes import CHANGES, ROTATIONS, scene
 from benchmarks.quality import (
     Quality,
@@ -28,12 +29,13 @@ from benchmarks.quality import (
     ratio_verdict,
 )
 from benchmarks.report import table
-from lookalike.images.image_hash import LEAST_QUALITY
+from lookalike.images.details import MOST_POINTS
 
 __all__ = ["CASES", "recall_table", "run_images"]
 
 RECALL = ("images-recall", "images-photographs", "images-stamps")
-CASES = (*RECALL, "images-decoded", "images-files", "images-small")
+SAME = ("images-parts", "images-plain")
+CASES = (*RECALL, *SAME, "images-decoded", "images-files", "images-small")
 
 FIRST = 200_000
 """The number of the first scene; radii were chosen on others, below."""
@@ -46,6 +48,8 @@ EFFORT = Effort(rounds=30, seconds=6.0)
 
 _AS_CALLED = "imagehash.phash, without draft mode"
 _DECODING = "decoding alone"
+_READING = "what dedup reads"
+"""The hash, a gray copy, and points."""
 
 _EASY = ("size", "wider", "JPEG", "brightness")
 """In the names of changes that must not matter."""
@@ -108,6 +112,8 @@ def run_images(names: Sequence[str], *, part: int) -> Iterator[QualityResult]:
                 print(f"\n{name}: no {kind} here; benchmarks/images/found.py says which packages")
                 continue
             yield _recall(name, kind, [partial(opened, path, LONGEST) for path in paths])
+        elif name in SAME:
+            yield from run_same(name, part=part)
         else:
             yield _speed(name, SPEED_SCENES // part, files=name != "images-decoded")
 
@@ -117,7 +123,8 @@ def _hashed(make: Callable[[], Any]) -> dict[str, dict[str, NDArray[np.bool_]]] 
     one whose hash says nothing, as `dedup` leaves it out, too.
     """
     picture = make()
-    if any(la.ImageHash(bits).sign_with_quality(picture)[1] < LEAST_QUALITY for bits in (64, 256)):
+    signers = [la.ImageHash(bits) for bits in (64, 256)]
+    if any(one.sign_with_quality(picture)[1] < one.least_quality for one in signers):
         return None
     pictures = {"": picture, **{name: change(picture) for name, change in CHANGES.items()}}
     found = {
@@ -206,10 +213,14 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
     contenders: dict[str, Callable[[], object]] = {
         ours: lambda: signer.sign(sources, threads=THREADS),
         "ImageHash(256)": lambda: la.ImageHash(256).sign(sources, threads=THREADS),
+        _READING: lambda: list(
+            la.ImageHash(256).each(sources, points=MOST_POINTS, threads=THREADS)
+        ),
+        "ImageHash(pdq)": lambda: la.ImageHash(kind="pdq").sign(sources, threads=THREADS),
         "imagehash.phash": partial(rival, lambda one: imagehash.phash(image_of(one, True))),
         "imagehash.dhash": partial(rival, lambda one: imagehash.dhash(image_of(one, True))),
         "pdqhash": partial(
-            rival, lambda one: pdqhash.compute(np.asarray(image_of(one, True).convert("RGB")))
+            rival, lambda one: pdqhash.compute(np.asarray(image_of(one, False).convert("RGB")))
         ),
     }
     if files:
@@ -240,6 +251,7 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
     else:
         verdicts = [
             ratio_verdict(gate(_AS_CALLED, ours), times, _AS_CALLED, ours, 1.5),
+            ratio_verdict(gate(_AS_CALLED, _READING), times, _AS_CALLED, _READING, 1.0),
             ratio_informs(alike, times, "imagehash.phash", ours),
             ratio_informs(gate("imagehash.phash", _DECODING), times, "imagehash.phash", _DECODING),
         ]

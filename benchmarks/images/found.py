@@ -2,7 +2,8 @@
 
 Of PyPI: scikit-image, scikit-learn and matplotlib. Of Debian, where they are: `gnome-backgrounds
 mate-backgrounds ukui-wallpapers lxqt-themes plasma-workspace-wallpapers tuxpaint-stamps-default`,
-below /usr/share, or where `LOOKALIKE_PICTURES` says that this lies.
+below /usr/share, or where `LOOKALIKE_PICTURES` says that this lies. `LOOKALIKE_PHOTOGRAPHS` names a
+folder of other photographs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from PIL import Image
 
 __all__ = ["FOUND", "opened"]
 
-_SUFFIXES = (".jpg", ".png", ".webp")
+_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 
 _VARIANTS = (
     *("-d.", "Elephants_", "Stripes-Light", "-logo", "origami-", "motorcycle_right"),
@@ -56,6 +57,12 @@ def _photographs() -> list[Path]:
     return [path for path in found if not any(part in path.name for part in _VARIANTS)]
 
 
+def _others() -> list[Path]:
+    """Return the photographs of a folder that is named, or those of packages."""
+    folder = os.environ.get("LOOKALIKE_PHOTOGRAPHS")
+    return _photographs() if folder is None else _pictures(Path(folder), "**")
+
+
 def _stamps() -> list[Path]:
     """Return things cut out of photographs, drawings and symbols."""
     found = _pictures(_share() / "tuxpaint" / "stamps", "**")
@@ -69,7 +76,7 @@ def _shorter(path: Path) -> int:
 
 def _pictures(folder: Path, below: str = "") -> list[Path]:
     pattern = f"{below}/*" if below else "*"
-    return sorted(path for path in folder.glob(pattern) if path.suffix in _SUFFIXES)
+    return sorted(path for path in folder.glob(pattern) if path.suffix.lower() in _SUFFIXES)
 
 
 def _package(name: str) -> Path:
@@ -86,5 +93,6 @@ def _share() -> Path:
 FOUND: Mapping[str, Callable[[], Sequence[Path]]] = {
     "photographs": _photographs,
     "stamps": _stamps,
+    "parts": _others,
 }
 """Kinds of pictures, and where they are."""

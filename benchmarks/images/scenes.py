@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageChops, ImageDraw, ImageEnhance, ImageFilter
+from PIL import Image, ImageChops, ImageDraw, ImageEnhance, ImageFilter, ImageOps
 
-__all__ = ["CHANGES", "ROTATIONS", "SCENES", "jpeg", "scene"]
+__all__ = ["CHANGES", "EDITS", "ROTATIONS", "SCENES", "jpeg", "scene"]
 
 Picture = Image.Image
 
@@ -257,3 +257,85 @@ ROTATIONS: Mapping[str, Callable[[Picture], Picture]] = {
     "rotated by 270° and mirrored": lambda picture: picture.transpose(Image.Transpose.TRANSVERSE),
 }
 """What only `orientations=8` finds."""
+
+
+def _cropped_to(share: float, sides: bool = False) -> Callable[[Picture], Picture]:
+    """Keep this share of the area, somewhere in the picture; with `sides`, cut one way alone."""
+
+    def change(picture: Picture) -> Picture:
+        rng = np.random.default_rng([picture.width, picture.height, *picture.getpixel((9, 9))])  # type: ignore[misc]
+        wide = (share, 1.0) if rng.random() < 0.5 else (1.0, share)
+        across, down = wide if sides else (share**0.5, share**0.5)
+        width, height = picture.width * across, picture.height * down
+        x, y = rng.uniform(0, picture.width - width), rng.uniform(0, picture.height - height)
+        return picture.crop((round(x), round(y), round(x + width), round(y + height)))
+
+    return change
+
+
+def _framed(share: float, color: str) -> Callable[[Picture], Picture]:
+    return lambda picture: ImageOps.expand(picture, round(share * min(picture.size)), color)
+
+
+def _caption(picture: Picture) -> Picture:
+    """Cover the lowest eighth with a white bar and words."""
+    picture, high = picture.copy(), picture.height / 8
+    draw = ImageDraw.Draw(picture)
+    top = picture.height - high
+    draw.rectangle((0, top, picture.width, picture.height), fill="white")
+    words = "A caption that covers the picture"
+    draw.text((0.05 * picture.width, top + high / 4), words, fill="black", font_size=high / 2)
+    return picture
+
+
+def _below(picture: Picture) -> Picture:
+    """Put words below the picture."""
+    high = picture.height // 7
+    made = Image.new("RGB", (picture.width, picture.height + high), "white")
+    made.paste(picture)
+    at = (0.05 * picture.width, picture.height + high / 5)
+    ImageDraw.Draw(made).text(at, "WORDS BELOW", fill="black", font_size=high / 2)
+    return made
+
+
+def _logo(picture: Picture) -> Picture:
+    """Cover a fifth of the width and of the height."""
+    picture, (width, height) = picture.copy(), picture.size
+    draw = ImageDraw.Draw(picture)
+    draw.ellipse((0.7 * width, 0.65 * height, 0.9 * width, 0.85 * height), fill=(230, 30, 40))
+    draw.text((0.74 * width, 0.71 * height), "LOGO", fill="white", font_size=height / 14)
+    return picture
+
+
+def _watermark(picture: Picture) -> Picture:
+    """Write three lines across the picture, half transparent."""
+    layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
+    for line in range(3):
+        ImageDraw.Draw(layer).text(
+            (picture.width / 10, picture.height * (0.15 + 0.3 * line)),
+            "WATERMARK",
+            fill=(255, 255, 255, 110),
+            font_size=picture.height / 6,
+        )
+    return Image.alpha_composite(picture.convert("RGBA"), layer).convert("RGB")
+
+
+def _small_crop(picture: Picture) -> Picture:
+    return jpeg(_resized(0.5)(_cropped_to(0.7)(picture)), 75)
+
+
+EDITS: Mapping[str, Callable[[Picture], Picture]] = {
+    **{f"crop to {share}%": _cropped_to(share / 100) for share in (90, 80, 70, 60, 50)},
+    **{f"one way to {share}%": _cropped_to(share / 100, sides=True) for share in (90, 70, 50)},
+    "crop to 70%, half the size, JPEG 75": _small_crop,
+    "frame 3%": _framed(0.03, "black"),
+    "frame 20%": _framed(0.2, "black"),
+    "white frame 20%": _framed(0.2, "white"),
+    "caption": _caption,
+    "words below": _below,
+    "logo": _logo,
+    "watermark": _watermark,
+    "rotated by 2°": lambda picture: picture.rotate(2, Image.Resampling.BICUBIC),
+}
+"""What leaves a part of a picture, or adds to it. Shares of crops are of the area; those of frames
+of the shorter side, added on each side."""

@@ -46,7 +46,7 @@ def test_a_folder_of_images(photos: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["dedup", "photos", *arguments]) == 0
     printed = capsys.readouterr()
     assert "images                        5" in printed.out
-    assert "near-duplicates               1  at most 56 of 256 bits" in printed.out
+    assert "near-duplicates               1  the same picture" in printed.out
     assert "without features              1" in printed.out
     assert "dropped files: gone.txt" in printed.out
     assert "photos has mostly images; --kind text" in printed.err
@@ -89,7 +89,8 @@ def test_the_page(photos: Path) -> None:
 def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dedup", "photos", "--json", "--bits", "64", "--radius", "5", "--rotated"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["settings"] == {"bits": 64, "hash": "dct", "radius": 5, "rotated": True}
+    expected = {"bits": 64, "hash": "dct", "radius": 5, "rotated": True, "threshold": "normal"}
+    assert {name: told["settings"][name] for name in expected} == expected
     assert told["kind"] == "images" and told["counts"]["kept"] == 4
     assert main(["dedup", "photos", "--kind", "text", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"]["documents"] == 1
@@ -98,7 +99,7 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--threshold", "0.5"], "--threshold does nothing for images: use --radius N"),
+        (["--threshold", "0.5"], "--threshold is 0.5; expected one of: strict, normal, loose"),
         (["--no-verify"], "--no-verify does nothing for images"),
         (["--in-place"], "--in-place does nothing for images"),
         (["--work", "w"], "--work does nothing for images"),
@@ -186,3 +187,23 @@ def test_hashes_of_other_tools(
     Path("q.txt").write_text("0f373714acfcf4d0\n")
     assert main(["search", "i.lookalike", "--signatures", "q.txt", "-k", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["results"][0]["id"] == "b"
+
+
+def test_lists_of_pdq_hashes(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sign", "photos", "--hash", "pdq", "-o", "list.csv", "--quiet"]) == 0
+    lines = Path("list.csv").read_text().splitlines()
+    assert len(lines) == 5  # also the white image: its quality tells
+    assert re.fullmatch("[0-9a-f]{64},[0-9]+,photos/0.png", lines[0])
+    assert main(["index", "list.csv", "--hash", "pdq", "-o", "list.lookalike", "--quiet"]) == 0
+    scene(1, 160).save("query.jpg", quality=80)
+    capsys.readouterr()
+    assert main(["search", "list.lookalike", "query.jpg", "--radius", "31", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "photos/1.png" in json.dumps(found)
+    assert "index --hash pdq" in refused(["search", "list.csv", "query.jpg"], capsys)
+    index = ["index", "list.csv", "-o", "x.lookalike", "--hash"]
+    assert "expected one of: dct, gradient, pdq" in refused([*index, "phash"], capsys)
+    index[1] = "list.lookalike"
+    assert "--hash does nothing" in refused([*index, "pdq"], capsys)
+    Path("texts.jsonl").write_text('{"text": "words"}\n')
+    assert ".lookalike or .npy" in refused(["sign", "texts.jsonl", "-o", "x.csv"], capsys)

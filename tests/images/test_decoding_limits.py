@@ -25,7 +25,7 @@ from lookalike.images.workers import HASH, NEEDS_MEMORY, image_answers
 from lookalike.processes import MemoryBudget
 
 MIB = 1 << 20
-WANTED = (HASH, 64, "dct", 1)
+WANTED = (HASH, 64, "dct", 1, None)
 
 
 def saved(image: Image.Image, format: str, **settings: Any) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,12 @@ WAVES = np.ones((3, 4))
 GRAY = np.zeros((4, 5), np.uint8)
 FIRST, SECOND = np.zeros(8, np.int64), np.full(8, 2)
 ROW = np.zeros(1, np.uint8)
+
+
+def pdq(*shape: int) -> _native.Pdq:
+    hasher = _native.Pdq.of(6, 7)
+    hasher.feed(np.zeros(shape, np.uint8))
+    return hasher
 
 
 def waves() -> _native.ImageBits:
@@ -38,8 +45,33 @@ MISFITS: dict[str, Callable[[], object]] = {
     "pixels without number": lambda: waves().sign(
         GRAY, (2**42, 2**40, False), (5 * 2**20, 2**20, False), ROW
     ),
+    "PDQ of no rows": lambda: _native.Pdq.of(0, 5),
+    "PDQ of too many columns": lambda: _native.Pdq.of(5, 2**25),
+    "more rows than declared": lambda: pdq(7, 7, 3),
+    "rows of other columns": lambda: pdq(6, 6, 3),
+    "pixels of two bytes": lambda: pdq(6, 7, 2),
+    "rows that are missing": lambda: pdq(5, 7, 1).finish(np.zeros((1, 32), np.uint8)),
+    "a PDQ signature": lambda: pdq(6, 7, 1).finish(np.zeros((1, 31), np.uint8)),
+    "orientations": lambda: pdq(6, 7, 1).finish(np.zeros((9, 32), np.uint8)),
     "signature": lambda: waves().sign(GRAY, (4, 1, False), (5, 1, False), np.zeros(2, np.uint8)),
+    "a thumbnail of another size": lambda: _native.image_thumbnail(
+        GRAY, (4, 1, False), (5, 1, False), np.zeros((64, 63), np.uint8)
+    ),
+    "too few parts": lambda: _native.image_points(GRAY, (4, 1, False), (5, 1, False), 16, 15, 9),
+    "an image that is not there": lambda: compared(right=np.array([2])),
+    "a pair without a second": lambda: compared(right=np.array([0, 0])),
+    "an image without a size": lambda: compared(placements=np.array([[0.0, 0, 1, 0]])),
+    "room for other pairs": lambda: compared(agreements=np.zeros((2, 7))),
 }
+
+
+def compared(**changed: Any) -> None:
+    thumbnails = np.zeros((2, 64, 64), np.uint8)
+    arguments = {"right": np.array([1]), "placements": np.array([[1.0, 0, 1, 0]])}
+    arguments = {**arguments, "agreements": np.zeros((1, 7)), **changed}
+    _native.compare_images(
+        thumbnails, thumbnails, np.array([0]), refine=True, threads=1, **arguments
+    )
 
 
 @pytest.mark.parametrize("misfit", MISFITS)

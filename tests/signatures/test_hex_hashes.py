@@ -64,6 +64,13 @@ PDQ = "d8f8f0cce0f4a84f0e370a22028f67f0b36e2ed596623e1d33e6b39c4e9c9b22"
         ("marked.hex", f"\ufeff{ONE}\r\n\r\n{TWO}\r\n", None),
         ("named.csv", f'path,phash\na.png,{ONE}\n"b, c.png",{TWO}\n', ["a.png", "b, c.png"]),
         ("plain.csv", f"{ONE},100,a.png\n{TWO},100,b.png\n", ["a.png", "b.png"]),
+        ("qualities.csv", f"{ONE},99,a.png\n{TWO},100,b.png\n", ["a.png", "b.png"]),
+        (
+            "prefixes.csv",
+            f"hash={ONE},quality=9,filename=a\nhash={TWO},quality=8,filename=b\n",
+            ["a", "b"],
+        ),
+        ("frames.txt", f"0,100,{ONE},0.000\n1,100,{TWO},0.033\n", ["0", "1"]),
         ("tabs.tsv", f"hash\tquality\tname\n{ONE}\t1\tx\n{TWO}\t1\ty\n", ["x", "y"]),
         ("spaces.csv", f"hash, file\n {ONE} , x\n{TWO},y\n", ["x", "y"]),
     ],
@@ -89,13 +96,13 @@ def test_columns_that_are_named(tmp_path: Path) -> None:
     assert la.load_hex(path, column="phash", id="key")[1] == ["1", "2"]
     with pytest.raises(la.errors.ArgumentError, match="column is 'phsh'.*did you mean 'phash'"):
         la.load_hex(path, column="phsh")
-    with pytest.raises(la.errors.SignatureError, match="hash 0 is 'u'"):
+    with pytest.raises(la.errors.SignatureError, match="line 2, column 'url': 'u' is not"):
         la.load_hex(path, column="url")
     path.write_text("path,word\na,8f37\nb,0001\n")  # shorter than a hash that is not named
     rows, ids = la.load_hex(path, column="word")
     assert la.signatures.signatures_to_hex(rows) == ["8f37", "0001"] and ids == ["a", "b"]
     for lines, message in (
-        ("a,zz373714acfcf4d0\n", "hash 0 is 'zz373714acfcf4d0'"),
+        ("a,zz373714acfcf4d0\n", "line 2, column 'phash': 'zz373714acfcf4d0'"),
         ("", "there are no hashes"),
     ):
         path.write_text(f"path,phash\n{lines}")
@@ -123,8 +130,9 @@ def test_columns_without_names_have_numbers(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"words\nand more\n", "no column with hashes"),
         (b"1234\n5678\n", "no column with hashes"),
-        (f"{ONE}\n{PDQ}\n".encode(), "hash 1 has 256 bits"),
+        (f"{ONE}\n{PDQ}\n".encode(), "line 2, column '0': the hash has 256 bits, .* 64"),
         (f"{ONE},a\n{TWO}\n".encode(), "has 2 columns in its first line and 1 in line 2"),
+        (f"{ONE}\n{TWO}\n\n{ONE[:-1]}x\n".encode(), "line 4, column '0': .*x' is not a hash"),
         (b"\xff\xfe\x00", "is not a text of hexadecimal hashes"),
         (b'"' + b"a" * 200_000, "is not a text of hexadecimal hashes"),
         (b"a,\0" + ONE.encode(), "no column|is not a text"),
@@ -136,3 +144,18 @@ def test_files_that_cannot_be_used(tmp_path: Path, content: bytes, message: str)
         la.load_hex(tmp_path / "hashes.txt")
     with pytest.raises(la.errors.FileError, match="cannot be read"):
         la.load_hex(tmp_path / "nowhere.txt")
+
+
+def test_saved_hashes_are_read_again(tmp_path: Path) -> None:
+    rows = la.signatures.signatures_from_hex([ONE, TWO])
+    path = tmp_path / "hashes.csv"
+    la.signatures.save_hex(path, rows)
+    assert path.read_text() == f"{ONE}\n{TWO}\n"
+    la.signatures.save_hex(path, rows, ["a, b", "c"], quality=[1, 2])
+    assert path.read_text() == f'{ONE},1,"a, b"\n{TWO},2,c\n'
+    found, ids = la.load_hex(path)
+    assert np.array_equal(found, rows) and ids == ["a, b", "c"]
+    for bad in ({"ids": ["a"]}, {"quality": [1, 2, 3]}):
+        with pytest.raises(la.errors.SignatureError, match="and 2 signatures; expected as many"):
+            la.signatures.save_hex(path, rows, **bad)
+    assert la.load_hex(path)[1] == ["a, b", "c"]  # as it was

@@ -167,6 +167,7 @@ TURNS = {
 _OPERATIONS = ("TRANSPOSE", "FLIP_TOP_BOTTOM", "FLIP_LEFT_RIGHT")  # Pillow's names of these three
 _QUALITIES = (80, 60, 40, 20)
 _LONGEST_REASON = 200
+_STRIP = 64  # rows that are converted to RGB at a time
 
 
 class Axis(NamedTuple):
@@ -223,8 +224,7 @@ def decoded(source: ImageSource, least: int, memory: int | None = None) -> Decod
     """
     with _opened(source, memory) as image:
         width, height = image.size
-        if 0 in image.size:
-            raise DocumentError(f"has no pixels: it is {width} wide and {height} high")
+        _check_pixels(image)
         if image.format in ("JPEG", "MPO") and image is not source:
             image.draft("L", (least, least))  # fewer pixels from here on
         _check_memory(image, (width, height), memory)
@@ -234,6 +234,39 @@ def decoded(source: ImageSource, least: int, memory: int | None = None) -> Decod
         pixels = np.frombuffer(gray.tobytes(), np.uint8).reshape(gray.height, gray.width)
         found = Decoded(pixels, rows, columns, width, height, image.format or "")
     return found.turned(turn)
+
+
+@dataclass(frozen=True)
+class RgbImage:
+    """All pixels of an image in RGB, as they are stored: not turned, without transparency."""
+
+    width: int
+    height: int
+    format: str
+    strips: Iterator[NDArray[np.uint8]]  # `[rows, width, 3]`, from top to bottom
+
+
+@contextmanager
+def in_rgb(source: ImageSource, memory: int | None = None) -> Iterator[RgbImage]:
+    """Yield the pixels of an image, a few rows at a time; raises as `decoded` does."""
+    with _opened(source, memory) as image:
+        _check_pixels(image)
+        _check_memory(image, image.size, memory)
+        image.load()
+        whole = _from_numbers(image) if image.mode.startswith(("I", "F")) else image
+        width, height = whole.size
+        strips = (
+            np.asarray(
+                whole.crop((0, top, width, min(top + _STRIP, height))).convert("RGB"), np.uint8
+            )
+            for top in range(0, height, _STRIP)
+        )
+        yield RgbImage(width, height, image.format or "", strips)
+
+
+def _check_pixels(image: Image) -> None:
+    if 0 in image.size:
+        raise DocumentError(f"has no pixels: it is {image.width} wide and {image.height} high")
 
 
 def small_jpeg(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, SupportsIndex
 
@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import one_of, thread_count, whole_number
 from lookalike.errors import ArgumentError, DocumentError, Said
-from lookalike.images.decode import TURNS, Decoded, ImageSource, decoded, is_one_image
+from lookalike.images.decode import TURNS, Decoded, ImageSource, decoded, in_rgb, is_one_image
+from lookalike.images.details import LEAST_BLOCKS, Details, details_of
 from lookalike.images.workers import HASH, LEAST_MEMORY, ask_each, decoding_budget
 from lookalike.shown import brief
 from lookalike.signatures.signer import Signer
 
-KINDS = ("dct", "gradient")
-BITS = (64, 256)
+KINDS = ("dct", "gradient", "pdq")
+BITS = {"dct": (64, 256), "gradient": (64, 256), "pdq": (256,)}
+"""Numbers of bits of each kind, the default first."""
 # Rows and columns of the grid; a pixel on a border counts for both parts by its share.
 GRIDS = {
     ("dct", 64): (32, 32),
@@ -32,10 +34,18 @@ GRIDS = {
     ("gradient", 64): (8, 9),
     ("gradient", 256): (16, 17),
 }
-RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
-"""Maximum distance of copies, chosen on other scenes than those of docs/images.md."""
-LEAST_QUALITY = 16
-"""Minimum number of clear bits; images of (nearly) one color or a gradient have fewer."""
+RADIUS = {
+    ("dct", 64): 11,
+    ("dct", 256): 56,
+    ("gradient", 64): 11,
+    ("gradient", 256): 48,
+    ("pdq", 256): 31,
+}
+"""Maximum distance of copies, chosen on other scenes than those of docs/images.md; that of PDQ is
+recommended by its authors."""
+LEAST_QUALITY = {"dct": 16, "gradient": 16, "pdq": 50}
+"""Minimum quality of a meaningful hash; images of (nearly) one color or a gradient have less."""
+PDQ_BYTES = 32
 _LEVEL = 256  # units of a gray level
 _ONE = 4096  # factor of cosines: with 64 by 64 averages of 16 bits, sums stay below 2**53
 
@@ -85,10 +95,11 @@ class HashedImage:
     """The hash of an image, and facts about it."""
 
     signatures: NDArray[np.uint8]  # one signature, or one for each of the eight orientations
-    quality: int  # number of clear bits
+    quality: int  # number of clear bits; for PDQ, its quality from 0 to 100
     width: int
     height: int
     format: str  # such as JPEG; empty for a Pillow image that is not from a file
+    details: Details | None = None
 
 
 class ImageHash(Signer):
@@ -100,9 +111,13 @@ class ImageHash(Signer):
     docs/images.md defines every bit; equal pixels have equal bits on every machine. Needs the extra
     `images`.
 
+    With `kind="pdq"`, the hash is Meta's PDQ, equal in every bit to that of `pdqhash.compute`, so
+    lists of hashes that others share can be searched. As other programs hash files, it ignores EXIF
+    orientation and transparency.
+
     Args:
-        bits: 64 or 256 (default: 64).
-        kind: "dct" or "gradient" (default: "dct").
+        bits: 64 or 256 (default: 64; always 256 for "pdq").
+        kind: "dct", "gradient" or "pdq" (default: "dct").
 
     Examples:
         >>> import lookalike as la
@@ -115,16 +130,23 @@ class ImageHash(Signer):
     reads_files = True
     _seeded: ClassVar[bool] = False
 
-    def __init__(self, bits: SupportsIndex = 64, kind: str = "dct") -> None:
-        self.bits = whole_number("bits", bits, at_least=1)
-        if self.bits not in BITS:
-            raise ArgumentError(Said("bits"), f" is {self.bits}; expected 64 or 256")
+    def __init__(self, bits: SupportsIndex | None = None, kind: str = "dct") -> None:
         self.kind = one_of("kind", kind, KINDS)
+        allowed = BITS[self.kind]
+        self.bits = allowed[0] if bits is None else whole_number("bits", bits, at_least=1)
+        if self.bits not in allowed:
+            expected = " or ".join(map(str, allowed))
+            raise ArgumentError(Said("bits"), f" is {self.bits}; expected {expected}")
 
     @property
     def radius(self) -> int:
         """The usual maximum Hamming distance of copies of an image."""
         return RADIUS[self.kind, self.bits]
+
+    @property
+    def least_quality(self) -> int:
+        """The minimum quality of a meaningful hash; see `sign_with_quality`."""
+        return LEAST_QUALITY[self.kind]
 
     def sign(
         self,
@@ -162,9 +184,10 @@ class ImageHash(Signer):
         threads: SupportsIndex | None = None,
         memory_limit: SupportsIndex | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the signatures, and the number of clear bits of each; see `sign`.
+        """Return the signatures, and the quality of each; see `sign`.
 
-        An image with fewer than 16 clear bits has (nearly) one color, and its hash is meaningless.
+        The quality is the number of clear bits, or for PDQ its quality from 0 to 100. An image with
+        less than `least_quality` has (nearly) one color, and its hash is meaningless.
         """
         found = list(self._hashed(images, 1, threads, memory_limit))
         rows = np.array([one.signatures[0] for one in found], np.uint8)
@@ -176,16 +199,20 @@ class ImageHash(Signer):
         images: Iterable[ImageSource],
         *,
         orientations: int = 1,
+        points: int | None = None,
         threads: int = 1,
         memory: int | None = None,
     ) -> Iterator[HashedImage | DocumentError]:
-        """Yield the hash of each image, or why it could not be read, in order; see `sign`."""
-        wanted = HASH, self.bits, self.kind, orientations
+        """Yield the hash of each image, or why it could not be read, in order; see `sign`.
+
+        With `points`, also details of each image with at most this number of points.
+        """
+        wanted = HASH, self.bits, self.kind, orientations, points
         budget = decoding_budget(memory)
 
         def here(image: ImageSource) -> HashedImage | DocumentError:
             try:
-                return hashed_image(self, image, orientations)
+                return hashed_image(self, image, orientations, points)
             except DocumentError as error:
                 return error
 
@@ -193,8 +220,10 @@ class ImageHash(Signer):
             if isinstance(answer, HashedImage | DocumentError):
                 yield answer
             else:
-                rows = np.frombuffer(answer[0], np.uint8).reshape(orientations, self.bits // 8)
-                yield HashedImage(rows, *answer[1:])
+                packed, quality, width, height, format, plain = answer
+                rows = np.frombuffer(packed, np.uint8).reshape(orientations, self.bits // 8)
+                details = None if plain is None else Details.from_plain(*plain)
+                yield HashedImage(rows, quality, width, height, format, details)
 
     def _hashed(
         self,
@@ -216,18 +245,42 @@ class ImageHash(Signer):
 
 
 def hashed_image(
-    signer: ImageHash, source: ImageSource, orientations: int, memory: int | None = None
+    signer: ImageHash,
+    source: ImageSource,
+    orientations: int,
+    points: int | None = None,
+    memory: int | None = None,
 ) -> HashedImage:
     """Decode and hash an image in this process; `MemoryNeededError` beyond `memory` bytes."""
+    if signer.kind == "pdq":
+        found = _pdq(source, orientations, memory)
+        if points is None:
+            return found
+        image = decoded(source, LEAST_BLOCKS, memory)  # upright, unlike the hash
+        details = details_of(image, orientations, points)
+        return replace(found, width=image.width, height=image.height, details=details)
     rows, columns = GRIDS[signer.kind, signer.bits]
     least = 2 * columns if signer.kind == "dct" else 8 * rows  # enough for parts to differ
+    if points is not None:
+        least = max(least, LEAST_BLOCKS)
     image = decoded(source, least, memory)
     signatures = np.empty((orientations, signer.bits // 8), np.uint8)
     clear = [
         write_bits(signer.kind, signer.bits, image.turned(turn), row)
         for turn, row in zip(TURNS, signatures, strict=False)
     ]
-    return HashedImage(signatures, clear[0], image.width, image.height, image.format)
+    shown = None if points is None else details_of(image, orientations, points)
+    return HashedImage(signatures, clear[0], image.width, image.height, image.format, shown)
+
+
+def _pdq(source: ImageSource, orientations: int, memory: int | None) -> HashedImage:
+    signatures = np.empty((orientations, PDQ_BYTES), np.uint8)
+    with in_rgb(source, memory) as image:
+        hasher = _native.Pdq.of(image.height, image.width)
+        for strip in image.strips:
+            hasher.feed(strip)
+    quality = hasher.finish(signatures)
+    return HashedImage(signatures, quality, image.width, image.height, image.format)
 
 
 def _sources(images: Any) -> Iterable[ImageSource]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import flag, whole_number
+from lookalike.checks import flag, one_of, whole_number
 from lookalike.errors import DocumentError
-from lookalike.images.decode import SUFFIXES, is_image, is_one_image
-from lookalike.images.image_hash import LEAST_QUALITY, ImageHash
+from lookalike.images.decode import SUFFIXES, TURNS, is_image, is_one_image
+from lookalike.images.details import MOST_POINTS, THUMBNAIL, Points, turned_thumbnails
+from lookalike.images.image_hash import HashedImage, ImageHash
+from lookalike.images.same import RULES, PointIndex, same_in_place
 from lookalike.images.thumbnails import image_tag
 from lookalike.images.workers import LEAST_MEMORY
 from lookalike.indexes import SliceIndex
 from lookalike.media import (
     Medium,
+    Problem,
     Read,
     SignedFiles,
     SimilarPairs,
@@ -30,6 +34,7 @@ from lookalike.signatures import estimated_similarity
 
 _THUMBNAIL = 240
 _ORIENTATIONS = 8
+_BYTES_A_FILE = 16 << 10  # of its hash, gray copy and points, also in an index
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,19 +43,26 @@ class HashedImages:
 
     signatures: NDArray[np.uint8]  # `[images, orientations, bytes]`, upright first
     clear: NDArray[np.bool_]  # whether each hash has enough clear bits
+    thumbnails: NDArray[np.uint8]  # `[images, 64, 64]`, gray and upright
+    points: Sequence[Sequence[Points]]  # of each image, in each orientation
+
+    def turned(self, number: int) -> NDArray[np.uint8]:
+        """Return the thumbnails in an orientation by its number."""
+        return turned_thumbnails(self.thumbnails, list(TURNS)[number])
 
 
 class ImageMedium(Medium[HashedImages]):
-    """Images whose hashes differ in at most `radius` bits; the one with the most pixels is kept.
+    """Images that show the same; the one with the most pixels is kept.
 
-    With `rotated`, copies that were rotated by quarter turns or mirrored are found, too. An image
-    of (nearly) one color is similar only to equal files.
+    Hashes that differ in at most `radius` bits propose pairs of whole images, and votes of points
+    pairs of which one is a part of the other; gray values decide. `threshold` is "strict", "normal"
+    or "loose". With `rotated`, copies that were rotated by quarter turns or mirrored are found,
+    too. An image of (nearly) one color is similar only to equal files.
     """
 
     name: ClassVar[str] = "images"
     noun: ClassVar[str] = "image"
     no_features: ClassVar[str] = "of (nearly) one color: only equal files are similar"
-    sign_defaults: ClassVar[dict[str, Any]] = {"bits": 64}
     signer: ImageHash
     suffixes: ClassVar[frozenset[str]] = SUFFIXES
     facts: ClassVar[dict[str, str]] = {
@@ -66,15 +78,23 @@ class ImageMedium(Medium[HashedImages]):
         radius: SupportsIndex | None = None,
         hash: str = "dct",
         rotated: bool = False,
+        threshold: str | None = None,
     ) -> None:
         self.signer = ImageHash(256 if bits is None else bits, hash)
-        radius = self.signer.radius if radius is None else radius
+        self.threshold = one_of("threshold", "normal" if threshold is None else threshold, RULES)
+        self.rule = RULES[self.threshold]
+        radius = round(self.rule.radius * self.signer.radius) if radius is None else radius
         self.radius = whole_number("radius", radius, at_least=0, at_most=self.signer.bits)
         self.rotated = flag("rotated", rotated)
 
     @classmethod
     def recognizes(cls, head: bytes) -> bool:
         return is_image(head)
+
+    @classmethod
+    def sign_options(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        signer = ImageHash(given.get("bits"), given.get("hash", "dct"))
+        return {**given, "bits": signer.bits}
 
     @classmethod
     def is_one(cls, value: object) -> bool:
@@ -91,9 +111,12 @@ class ImageMedium(Medium[HashedImages]):
     def sign_files(
         cls, signer: ImageHash, files: Sequence[Path], *, threads: int, tell: Tell
     ) -> SignedFiles:
-        read = cls(signer.bits, hash=signer.kind).read(files, threads=threads, tell=tell)
-        upright = np.ascontiguousarray(read.content.signatures[:, 0])
-        return SignedFiles(read.files, upright, read.content.clear, read.problems)
+        good, hashed, problems = split_problems(files, signer.each(files, threads=threads), tell)
+        rows = np.array([one.signatures[0] for one in hashed], np.uint8)
+        quality = [one.quality for one in hashed]
+        clear = np.array(quality, np.int64) >= signer.least_quality
+        rows = rows.reshape(len(good), signer.bits // 8)
+        return SignedFiles(good, rows, clear, problems, quality)
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -101,64 +124,140 @@ class ImageMedium(Medium[HashedImages]):
             "hash": self.signer.kind,
             "radius": self.radius,
             "rotated": self.rotated,
+            "threshold": self.threshold,
         }
 
     def criterion(self) -> str:
         turned = " in any orientation" if self.rotated else ""
-        return f"at most {self.radius} of {self.signer.bits} bits of a hash differ{turned}"
+        part = ", or one a part of the other" if self.rule.part else ""
+        return f"the same picture{turned}{part} (threshold {self.threshold})"
 
     def read(
         self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
     ) -> Read[HashedImages]:
         orientations = _ORIENTATIONS if self.rotated else 1
-        room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
-        each = self.signer.each(files, orientations=orientations, threads=threads, memory=room)
-        good, hashed, problems = split_problems(files, each, tell)
+        room = memory_for_decoders(memory, len(files), LEAST_MEMORY, orientations * _BYTES_A_FILE)
+        each = self.signer.each(
+            files,
+            orientations=orientations,
+            points=MOST_POINTS if self.rule.part else 0,
+            threads=threads,
+            memory=room,
+        )
+        return self.collected(*split_problems(files, each, tell))
+
+    def collected(
+        self, files: Sequence[Path], hashed: Sequence[HashedImage], problems: list[Problem]
+    ) -> Read[HashedImages]:
+        """Return what was read of files that could be read, each with its details."""
         rows = np.array([one.signatures for one in hashed], np.uint8)
-        clear = np.array([one.quality >= LEAST_QUALITY for one in hashed], bool)
+        details = [one.details for one in hashed if one.details is not None]
+        clear = np.array([one.quality >= self.signer.least_quality for one in hashed], bool)
         return Read(
-            files=good,
+            files=files,
             merit=np.array([one.width * one.height for one in hashed], np.int64),
             facts={name: [getattr(one, name) for one in hashed] for name in self.facts},
             described=[f"{one.width} × {one.height}, {one.format}" for one in hashed],
             content=HashedImages(
-                rows.reshape(len(hashed), orientations, self.signer.bits // 8), clear
+                rows.reshape(len(hashed), -1, self.signer.bits // 8)
+                if hashed
+                else np.empty((0, 1, self.signer.bits // 8), np.uint8),
+                clear,
+                np.array([one.thumbnail for one in details], np.uint8).reshape(
+                    len(details), THUMBNAIL, THUMBNAIL
+                ),
+                [one.points for one in details],
             ),
             problems=problems,
-            without_features=int((~clear).sum()),
+            without_features=~clear,
         )
 
     def pairs(self, read: Read[HashedImages], *, threads: int, tell: Tell) -> SimilarPairs:
-        rows = np.flatnonzero(read.content.clear)
-        signatures = read.content.signatures[rows]
-        index = SliceIndex(np.ascontiguousarray(signatures[:, 0]), ids=rows, threads=threads)
-        upright = index.pairs(self.radius, threads=threads)
-        left, right, distance = [upright.left], [upright.right], [upright.distances]
-        for turn in range(1, signatures.shape[1]):
-            matches = index.within(
-                np.ascontiguousarray(signatures[:, turn]), self.radius, threads=threads
-            )
-            turned = np.repeat(rows, np.diff(matches.offsets))
-            others = matches.ids != turned
-            left.append(np.minimum(turned, matches.ids)[others])
-            right.append(np.maximum(turned, matches.ids)[others])
-            distance.append(matches.distances[others])
-            tell(turn / (signatures.shape[1] - 1))
-        return self._nearest(np.concatenate(left), np.concatenate(right), np.concatenate(distance))
+        whole = self._whole(read.content, threads)
+        if not self.rule.part:
+            return whole
+        parts = self._parts(read, threads, tell)
+        left = np.concatenate([whole.left, parts.left])
+        right = np.concatenate([whole.right, parts.right])
+        similarity = np.concatenate([whole.similarity, parts.similarity])
+        distance = np.concatenate([whole.distance, parts.distance])
+        # Of a pair that both have found, the distance is kept.
+        order = _first_of_each(left, right, distance < 0, -similarity)
+        return SimilarPairs(left[order], right[order], similarity[order], distance[order])
 
-    def _nearest(
-        self, left: NDArray[np.int64], right: NDArray[np.int64], distance: NDArray[np.int32]
-    ) -> SimilarPairs:
-        """Return each pair once, at its least distance."""
-        order = np.lexsort((distance, right, left))
+    def _whole(self, content: HashedImages, threads: int) -> SimilarPairs:
+        """Return pairs of whole images that are the same: hashes propose, gray values decide."""
+        rows = np.flatnonzero(content.clear)
+        signatures = content.signatures[rows]
+        index = SliceIndex(np.ascontiguousarray(signatures[:, 0]), ids=rows, threads=threads)
+        found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]] = []
+        for number in range(signatures.shape[1]):
+            if number == 0:
+                upright = index.pairs(self.radius, threads=threads)
+                left, right, distance = upright.left, upright.right, upright.distances
+            else:
+                matches = index.within(
+                    np.ascontiguousarray(signatures[:, number]), self.radius, threads=threads
+                )
+                left, right = np.repeat(rows, np.diff(matches.offsets)), matches.ids
+                others = left != right
+                left, right, distance = left[others], right[others], matches.distances[others]
+            same = same_in_place(
+                content.turned(number), content.thumbnails, left, right, self.rule, threads=threads
+            )
+            one, two = left[same], right[same]
+            found.append((np.minimum(one, two), np.maximum(one, two), distance[same]))
+        left, right, distance = (np.concatenate(each) for each in zip(*found, strict=True))
+        order = _first_of_each(left, right, distance)
         left, right, distance = left[order], right[order], distance[order]
-        first = np.ones(len(left), bool)
-        first[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
-        similarity = estimated_similarity(self.signer, distance[first], self.signer.bits)
-        return SimilarPairs(left[first], right[first], similarity, distance[first])
+        similarity = estimated_similarity(self.signer, distance, self.signer.bits)
+        return SimilarPairs(left, right, similarity, distance)
+
+    def _parts(self, read: Read[HashedImages], threads: int, tell: Tell) -> SimilarPairs:
+        """Return pairs of which one shows a part of the other: points vote, gray values decide."""
+        content = read.content
+        sizes = list(zip(read.facts["width"], read.facts["height"], strict=True))
+        index = PointIndex([points[0] for points in content.points], sizes)
+        found: list[tuple[NDArray[Any], ...]] = []
+        turns = list(TURNS)[: content.signatures.shape[1]]
+        for number, turn in enumerate(turns):
+            swapped = TURNS[turn][0]
+            proposed = index.propose(
+                [points[number] for points in content.points],
+                [size[::-1] for size in sizes] if swapped else sizes,
+                threads=threads,
+                tell=partial(_tell_part, tell, number, len(turns)),
+            )
+            shared = proposed.shared(
+                content.turned(number), content.thumbnails, self.rule, threads=threads
+            )
+            same = shared > 0
+            left, right, shared = proposed.left[same], proposed.right[same], shared[same]
+            found.append((np.minimum(left, right), np.maximum(left, right), shared))
+        left, right, shared = (np.concatenate(each) for each in zip(*found, strict=True))
+        order = _first_of_each(left, right, -shared)
+        distance = np.full(len(order), -1, np.int32)
+        return SimilarPairs(left[order], right[order], shared[order], distance)
 
     def describe_pair(self, similarity: float, distance: int) -> str:
+        if distance < 0:
+            return f"{similarity:.0%} of the larger one is the same"
         return f"{distance} of {self.signer.bits} bits {'differs' if distance == 1 else 'differ'}"
 
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
         return image_tag(file, _THUMBNAIL, most, memory=memory_for_decoders(memory, 0, 0))
+
+
+def _tell_part(tell: Tell, number: int, count: int, share: float) -> None:
+    tell((number + share) / count)
+
+
+def _first_of_each(
+    left: NDArray[np.int64], right: NDArray[np.int64], *keys: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Return the positions of each pair once, sorted by pair: the one with the least keys."""
+    order = np.lexsort((*keys[::-1], right, left))
+    left, right = left[order], right[order]
+    first = np.ones(len(left), bool)
+    first[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
+    return order[first]

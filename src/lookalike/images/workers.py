@@ -32,7 +32,7 @@ _BATCH = 8
 _BATCH_BYTES = 4 << 20
 
 Wanted = tuple[Any, ...]
-"""What to do with an image: `(HASH, bits, kind, orientations)` or `(THUMBNAIL, size, most)`."""
+"""What to do: `(HASH, bits, kind, orientations, points)` or `(THUMBNAIL, size, most)`."""
 
 
 def decoding_budget(memory: int | None) -> MemoryBudget:
@@ -190,12 +190,14 @@ def _decoder() -> Callable[..., Any]:
             if wanted[0] == THUMBNAIL:
                 _, size, most = wanted
                 return small_jpeg(source, size, most, memory)
-            _, bits, kind, orientations = wanted
-            found = hashed_image(ImageHash(bits, kind), source, orientations, memory)
+            _, bits, kind, orientations, points = wanted
+            found = hashed_image(ImageHash(bits, kind), source, orientations, points, memory)
         except MemoryNeededError as error:
             return NEEDS_MEMORY, error.needed, error.described
         except DocumentError as error:
             return str(error)
-        return found.signatures.tobytes(), found.quality, found.width, found.height, found.format
+        details = None if found.details is None else found.details.to_plain()
+        facts = found.quality, found.width, found.height, found.format
+        return found.signatures.tobytes(), *facts, details
 
     return decode

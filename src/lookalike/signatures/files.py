@@ -43,6 +43,7 @@ _WEIGHTS = "weights"
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
 HEX_SUFFIXES = (".txt", ".hex", ".csv", ".tsv")
 """Suffixes of files that may have hashes in hexadecimal."""
+_PREFIX = re.compile(r"[A-Za-z_]+=")  # of a value, as in hash=f8f8...,quality=100,filename=a.jpg
 _LEAST_DIGITS = 16  # of a hash in a column that is not named; shorter ones may be numbers
 _LONGEST_FIELD = 1 << 20
 _NAMES = ("id", "path", "file", "filename", "file_name", "name", "image", "url", "key")
@@ -279,22 +280,72 @@ def load_hex(
     """Return the hashes of a text file as signatures, and their ids or None.
 
     The file has a hash on each line, or is a table with commas or tabs, with or without a header.
+    Lists of PDQ hashes, of MD5 sums and of vPDQ frames are such tables. A value may have its name
+    before it: `hash=f8f8...,quality=100`.
 
     Args:
         column: Column of hashes (default: the one with hashes of at least 16 digits in every row).
             Its name, or its number from 0 on ("1") if there is no header.
         id: Column of ids, likewise (default: one called id, path, file, name, image or url, or
-            else the first other column of distinct values).
+            else the first other column of distinct values, rather not of numbers).
+
+    Raises:
+        FormatError: The file is not such a table.
+        SignatureError: A value is not a hash, or not of as many bits as the first; it names the
+            line and the column.
     """
     named = [one for one in (column, id) if isinstance(one, str)]
     table = _HexTable.read(file_path("path", path), named)
     column_at = table.hash_column() if column is None else table.position("column", column)
     id_at = table.id_column(column_at) if id is None else table.position("id", id)
-    try:
-        rows = signatures_from_hex([row[column_at] for row in table.rows])
-    except SignatureError as error:
-        raise SignatureError(f"{table.path} cannot be used: {error}") from error
+    table.check_hashes(column_at)
+    rows = signatures_from_hex([row[column_at] for row in table.rows])
     return rows, None if id_at is None else [row[id_at] for row in table.rows]
+
+
+def save_hex(
+    path: str | os.PathLike[str],
+    signatures: ArrayLike,
+    ids: Sequence[str] | None = None,
+    *,
+    quality: Sequence[int] | None = None,
+) -> None:
+    """Write signatures to a text file in hexadecimal, atomically, as `load_hex` reads them.
+
+    A line has the hash, then the quality and the id, if they are given, separated by commas. So
+    the tools of ThreatExchange write and read lists of PDQ hashes.
+
+    Args:
+        path: File to write; an existing file is replaced.
+        signatures: Array `uint8[n, bits // 8]`.
+        ids: Ids, such as the paths of images (default: none).
+        quality: Quality of each hash (default: none).
+
+    Raises:
+        SignatureError: The numbers of signatures, ids and qualities differ.
+
+    Examples:
+        >>> rows = la.signatures.signatures_from_hex(["8f373714acfcf4d0", "8f373714bcfcf4d1"])
+        >>> la.signatures.save_hex("hashes.csv", rows, ["a.png", "b.png"])
+        >>> la.load_hex("hashes.csv")[1]
+        ['a.png', 'b.png']
+    """
+    from lookalike.storage.files import whole_file
+
+    columns: list[Sequence[Any]] = [signatures_to_hex(signatures)]
+    for name, values in (("qualities", quality), ("ids", ids)):
+        if values is None:
+            continue
+        if len(values) != len(columns[0]):
+            raise SignatureError(
+                f"there are {len(values)} {name} and {len(columns[0])} signatures; expected as many"
+            )
+        columns.append(values)
+    with (
+        whole_file(file_path("path", path)) as temporary,
+        open(temporary, "w", encoding="utf-8", newline="") as file,
+    ):
+        csv.writer(file, lineterminator="\n").writerows(zip(*columns, strict=True))
 
 
 @dataclass(frozen=True)
@@ -302,6 +353,8 @@ class _HexTable:
     path: Path
     rows: list[list[str]]
     header: list[str] | None
+    lines: list[int]
+    """The line of the file on which each row ends, from 1 on."""
 
     @classmethod
     def read(cls, path: Path, named: Collection[str]) -> _HexTable:
@@ -312,13 +365,15 @@ class _HexTable:
             with open(path, encoding="utf-8-sig", newline="") as file:
                 beginning = file.readline(_LONGEST_FIELD)
                 file.seek(0)
-                lines = csv.reader(file, delimiter="\t" if "\t" in beginning else ",")
-                rows = [[value.strip() for value in row] for row in lines if any(row)]
+                reader = csv.reader(file, delimiter="\t" if "\t" in beginning else ",")
+                numbered = [(reader.line_num, row) for row in reader if any(row)]
         except OSError as error:
             raise _unreadable(path, error) from error
         except (UnicodeDecodeError, csv.Error) as error:
             raise FormatError(f"{path} is not a text of hexadecimal hashes: {error}") from error
-        for number, row in enumerate(rows, 1):
+        rows = [[_PREFIX.sub("", value.strip(), count=1) for value in row] for _, row in numbered]
+        lines = [number for number, _ in numbered]
+        for number, row in zip(lines, rows, strict=True):
             if len(row) != len(rows[0]):
                 raise FormatError(
                     f"{path} has {len(rows[0])} columns in its first line and {len(row)} in line "
@@ -328,8 +383,8 @@ class _HexTable:
             raise FormatError(f"{path} is empty; expected hashes in hexadecimal")
         hashes = [any(map(_is_hash, row)) for row in rows[:2]]
         if hashes == [False, True] or any(name in named for name in rows[0]):
-            return cls(path, rows[1:], rows[0])
-        return cls(path, rows, None)
+            return cls(path, rows[1:], rows[0], lines[1:])
+        return cls(path, rows, None, lines)
 
     @property
     def columns(self) -> list[str]:
@@ -343,19 +398,41 @@ class _HexTable:
             several = f"{self.path} has several columns of hashes ({called}); say which with "
             raise ArgumentError(several, Said("column"))
         if not found:
+            usual = [sum(_is_hash(row[at]) for row in self.rows) for at in positions]
+            if max(usual) > len(self.rows) / 2:  # a list with a few bad lines
+                return usual.index(max(usual))
             raise FormatError(
                 f"{self.path} has no column with hashes of {_LEAST_DIGITS} or more hexadecimal "
                 "digits in every line; expected one"
             )
         return found[0]
 
+    def check_hashes(self, column: int) -> None:
+        """Raise `SignatureError` for the first value that is not a hash like the first one."""
+        first = None
+        for line, row in zip(self.lines, self.rows, strict=True):
+            found = _HEX.fullmatch(row[column])
+            where = f"{self.path}, line {line}, column {brief(self.columns[column])}"
+            if found is None:
+                raise SignatureError(
+                    f"{where}: {brief(row[column])} is not a hash; expected an even number of "
+                    "hexadecimal digits"
+                )
+            first = first or len(found[1])
+            if len(found[1]) != first:
+                raise SignatureError(
+                    f"{where}: the hash has {4 * len(found[1])} bits, the first one has "
+                    f"{4 * first}; expected hashes of one kind"
+                )
+
     def id_column(self, column: int) -> int | None:
         others = [at for at in range(len(self.columns)) if at != column]
         folded = {self.columns[at].lower(): at for at in others}
         named = (folded[name] for name in _NAMES if name in folded)
         rows = self.rows
-        distinct = (at for at in others if len({row[at] for row in rows}) == len(rows))
-        return next(chain(named, distinct), None)
+        distinct = [at for at in others if len({row[at] for row in rows}) == len(rows)]
+        names = (at for at in distinct if not all(_is_number(row[at]) for row in rows))
+        return next(chain(named, names, distinct), None)
 
     def position(self, argument: str, name: str) -> int:
         if isinstance(name, str) and name in self.columns:
@@ -372,3 +449,11 @@ class _HexTable:
 def _is_hash(value: str) -> bool:
     found = _HEX.fullmatch(value)
     return found is not None and len(found[1]) >= _LEAST_DIGITS
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

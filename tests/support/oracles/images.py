@@ -1,11 +1,15 @@
-"""The bits of an image hash, slowly, as docs/images.md defines them."""
+"""The bits of an image hash, slowly, as docs/images.md defines them; points, and agreement."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise, product
 
-__all__ = ["dct_bits", "gradient_bits"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["agreement_in_place", "dct_bits", "gradient_bits", "points"]
 
 Gray = list[list[int]]
 
@@ -59,3 +63,195 @@ def dct_bits(gray: Gray, side: int) -> list[bool]:
     return [
         sum(map(int.__mul__, cosines[v], lines[u])) > least for v, u in frequencies[: side * side]
     ]
+
+
+def agreement_in_place(first: Gray, second: Gray) -> tuple[float, int, int, float]:
+    """Return correlation, windows, agreeing windows and evidence of two thumbnails of 64 × 64.
+
+    Neither has a plain border, and no side of windows differs.
+    """
+    one, two = (
+        [
+            [
+                Fraction(sum(gray[2 * y + i][2 * x + j] for i in (0, 1) for j in (0, 1)), 4)
+                for x in range(32)
+            ]
+            for y in range(32)
+        ]
+        for gray in (first, second)
+    )
+    windows = agreeing = 0
+    for top in range(0, 25, 4):
+        for left in range(0, 25, 4):
+            a = [one[y][x] for y in range(top, top + 8) for x in range(left, left + 8)]
+            b = [two[y][x] for y in range(top, top + 8) for x in range(left, left + 8)]
+            if max(_variance(a), _variance(b)) >= 4:
+                windows += 1
+                agreeing += _correlation(a, b) >= 0.7
+    whole = _correlation([v for row in one for v in row], [v for row in two for v in row])
+    waves, other = _waves(one), _waves(two)
+    evidence = 0.0
+    for octave in range(5):
+        which = [
+            (v, u)
+            for v in range(32)
+            for u in range(32)
+            if 2**octave <= max(v, u) < 2 ** (octave + 1)
+        ]
+        heights = [[found[v][u] for v, u in which] for found in (waves, other)]
+        energies = [sum(value * value for value in values) for values in heights]
+        both, noise = sum(map(float.__mul__, *heights)), len(which) / 4
+        if min(energies) <= noise or both <= 0:
+            continue
+        same = both * both / (energies[0] * energies[1])
+        differ = min(1.0, math.sqrt(max(1 - same, noise / min(energies))))
+        carrying = min(
+            energy**2 / sum(value**4 for value in values)
+            for energy, values in zip(energies, heights, strict=True)
+        )
+        evidence -= carrying * math.log2(differ)
+    return whole, windows, agreeing, evidence
+
+
+def _variance(values: list[Fraction]) -> Fraction:
+    mean = sum(values, Fraction()) / len(values)
+    return sum(((value - mean) ** 2 for value in values), Fraction()) / len(values)
+
+
+def _correlation(one: list[Fraction], two: list[Fraction]) -> float:
+    spread = _variance(one) * _variance(two)
+    if not spread:
+        return 0.0
+    means = sum(one, Fraction()) / len(one), sum(two, Fraction()) / len(two)
+    products = sum(
+        ((a - means[0]) * (b - means[1]) for a, b in zip(one, two, strict=True)), Fraction()
+    )
+    return float(products / len(one)) / math.sqrt(spread)
+
+
+def _waves(grid: list[list[Fraction]]) -> list[list[float]]:
+    cosines = [
+        [
+            math.cos(math.pi * u * (2 * x + 1) / 64) * math.sqrt((2 if u else 1) / 32)
+            for x in range(32)
+        ]
+        for u in range(32)
+    ]
+    values = [[float(value) for value in row] for row in grid]
+    across = [[sum(map(float.__mul__, wave, row)) for wave in cosines] for row in values]
+    return [[sum(wave[y] * across[y][u] for y in range(32)) for u in range(32)] for wave in cosines]
+
+
+def points(gray: Gray, rows: int, columns: int) -> list[tuple[int, int, int, int]]:
+    """Return all points of an image, as (word, across, down, size), the clearest first."""
+    grid = averages(gray, rows, columns)
+    base = np.array(grid, np.float32)
+    spots: list[tuple[float, int, int, int]] = []
+    plane = _blurred(base, math.sqrt(1.2**2 - 0.5**2))
+    for doubling in range(6):
+        if min(plane.shape) < 12:
+            break
+        planes = [plane]
+        for number in range(1, 6):
+            narrow, wide = (1.2 * 2 ** (step / 3) for step in (number - 1, number))
+            planes.append(_blurred(planes[-1], math.sqrt(wide**2 - narrow**2)))
+        stack = np.stack([wide - narrow for narrow, wide in pairwise(planes)])
+        height, width = plane.shape
+        places = product(range(1, 4), range(1, height - 1), range(1, width - 1))
+        found_here = (_spot(stack, *place, doubling) for place in places)
+        spots += [spot for spot in found_here if spot is not None]
+        plane = planes[3][::2, ::2]
+    spots.sort(key=lambda spot: (-spot[0], spot[3], spot[2], spot[1]))
+    found = []
+    for _, across, down, size in spots:
+        half = round(1.2 * 6 * 16 * 2 ** (size / 24))
+        box = across - half, down - half, across + half, down + half
+        if min(box) >= 0 and box[2] <= 16 * columns and box[3] <= 16 * rows:
+            found.append((_word(grid, box[0], box[1], 2 * half), across, down, size))
+    return found
+
+
+def _blurred(plane: NDArray[np.float32], width: float) -> NDArray[np.float32]:
+    reach = max(1, math.ceil(3 * width))
+    heights = [math.exp(-at * at / (2 * width * width)) for at in range(-reach, reach + 1)]
+    weights = [np.float32(round(65536 * height / sum(heights)) / 65536) for height in heights]
+    for axis in (1, 0):
+        padding = [(0, 0), (0, 0)]
+        padding[axis] = (reach, reach)
+        padded = np.pad(plane, padding, mode="edge")
+        size = plane.shape[axis]
+        plane = np.zeros_like(plane)
+        for at, weight in enumerate(weights):
+            plane += weight * (padded[:, at : at + size] if axis == 1 else padded[at : at + size])
+    return plane
+
+
+def _spot(
+    stack: NDArray[np.float32], number: int, y: int, x: int, doubling: int
+) -> tuple[float, int, int, int] | None:
+    around = stack[number - 1 : number + 2, y - 1 : y + 2, x - 1 : x + 2].astype(np.float64)
+    value = around[1, 1, 1]
+    signed = around if value > 0 else -around
+    if abs(value) < 200 or (signed >= signed[1, 1, 1]).sum() > 1:
+        return None
+    own = around[1]
+    across, down = own[1, 0] + own[1, 2] - 2 * value, own[0, 1] + own[2, 1] - 2 * value
+    slanted = (own[2, 2] + own[0, 0] - own[2, 0] - own[0, 2]) / 4
+    curved = across * down - slanted**2
+    if curved <= 0 or (across + down) ** 2 * 10 >= 121 * curved:
+        return None
+
+    def top(before: float, after: float, unit: int) -> int:
+        bend = before + after - 2 * value
+        place = (before - after) / (2 * bend) if bend else 0
+        return _rounded(unit * min(0.5, max(-0.5, place)))
+
+    far = 16 << doubling
+    return (
+        abs(value),
+        x * far + top(own[1, 0], own[1, 2], far) + 8,
+        y * far + top(own[0, 1], own[2, 1], far) + 8,
+        8 * (3 * doubling + number) + top(around[0, 1, 1], around[2, 1, 1], 8),
+    )
+
+
+def _rounded(value: float) -> int:
+    """Return a number rounded half away from 0."""
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))
+
+
+def _word(grid: list[list[int]], left: int, top: int, side: int) -> int:
+    edges = [side * at // 8 for at in range(9)]
+
+    def mean(x: int, y: int, right: int, bottom: int) -> int:
+        total = 0
+        for row in range(y // 16, -(-bottom // 16)):
+            high = min(bottom, 16 * row + 16) - max(y, 16 * row)
+            for column in range(x // 16, -(-right // 16)):
+                wide = min(right, 16 * column + 16) - max(x, 16 * column)
+                total += grid[row][column] * high * wide
+        return total // ((right - x) * (bottom - y))
+
+    parts = [
+        [
+            mean(left + edges[x], top + edges[y], left + edges[x + 1], top + edges[y + 1])
+            for x in range(8)
+        ]
+        for y in range(8)
+    ]
+    middle = sum(map(sum, parts)) // 64
+    waves = [
+        [_rounded(4096 * math.cos(math.pi * u * (2 * x + 1) / 16)) for x in range(8)]
+        for u in range(8)
+    ]
+    frequencies = sorted(
+        ((v, u) for v in range(8) for u in range(8) if v or u),
+        key=lambda one: (sum(one), max(one), one[1]),
+    )
+    word = 0
+    for bit, (v, u) in enumerate(frequencies[:32]):
+        height = sum(
+            (parts[y][x] - middle) * waves[v][y] * waves[u][x] for y in range(8) for x in range(8)
+        )
+        word |= (height > 0) << bit
+    return word

@@ -1,0 +1,255 @@
+"""Which pairs of images show the same: hashes and points propose, gray values decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.images.details import DOUBLING, UNIT, WORD_BITS, Points, parts_of
+from lookalike.media import Tell
+from lookalike.parts.index import PartIndex
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When two images are the same."""
+
+    windows: float  # share of windows with detail that must agree
+    part: bool  # whether a part of an image may be the same as the other one
+    larger: float = 1.0  # least share of the larger image that the other one shows, by area
+    smaller: float = 1.0  # least share of the smaller image that the other one shows
+    radius: float = 1.0  # factor of the usual radius of hashes
+
+    def accepts(self, found: Floats, least: Least) -> NDArray[np.bool_]:
+        """Return which pairs are the same, by what `agreements` found."""
+        correlation, windows, agreeing, inside, evidence, first, second = found.T
+        same = (inside >= least.correlation) & (evidence >= least.evidence)
+        # A caption changes many gray values, but not the details of the rest.
+        same |= (inside >= _CERTAIN.correlation) & (evidence >= _CERTAIN.evidence)
+        if least is _IN_PLACE:
+            # Smooth images have little to compare; all of it has to be the same.
+            same |= (correlation >= _SMOOTH.correlation) & (evidence >= _SMOOTH.evidence)
+        shown = (np.minimum(first, second) >= self.larger - _ROUNDING) & (
+            np.maximum(first, second) >= self.smaller - _ROUNDING
+        )
+        accepted: NDArray[np.bool_] = same & (agreeing >= self.windows * windows) & shown
+        return accepted
+
+
+class Least(NamedTuple):
+    """What a pair needs at least."""
+
+    correlation: float
+    evidence: float  # bits
+
+
+RULES: Mapping[str, Rule] = {
+    "strict": Rule(windows=0.9, part=False, larger=0.9, smaller=0.9, radius=0.75),
+    "normal": Rule(windows=0.75, part=True, larger=0.3, smaller=0.75),
+    "loose": Rule(windows=0.6, part=True, larger=0.12, smaller=0.6),
+}
+"""By threshold. docs/images.md has what each finds."""
+
+# Chosen on other photographs than those of docs/images.md, and on plain pictures like those there.
+_IN_PLACE, _MOVED, _PLACED = Least(0.8, 50), Least(0.85, 100), Least(0.85, 150)
+"""For images in place, moved to where they agree best, and placed by points: the more is searched,
+the better other images agree, too."""
+_SMOOTH, _CERTAIN = Least(0.995, 22), Least(0.5, 300)
+_ROUNDING = 1e-9
+_WHOLE = np.array([1.0, 0.0, 1.0, 0.0])  # the placement of an image in place
+_SAME_PLACE = 0.06  # how far from that points may have it
+_WORTH_REFINING = 0.5  # correlation of images in place, and share of windows that agree
+_AGREEMENT = 7  # values of an agreement
+_RADIUS = 2  # bits in which words of the same point may differ
+_TOLERANCE = DOUBLING // 3  # of how much larger one image is, by its points
+_LEAST_VOTES = 2
+_MOST_SIMILAR = 100  # images that the points of one propose
+_NEAR = 8 * UNIT  # how far from its place a point may be
+_SPREAD = 20 * UNIT  # distance of points that tell how much larger one image is
+_TOGETHER = 64  # images that are searched at a time
+_COMPARED = 1 << 16  # pairs that are compared at a time
+
+
+def agreements(
+    first: NDArray[np.uint8],
+    second: NDArray[np.uint8],
+    left: Ints,
+    right: Ints,
+    placements: Floats,
+    *,
+    refine: bool,
+    threads: int,
+) -> Floats:
+    """Return how well pairs of thumbnails agree; with `refine`, change placements to the best."""
+    found = np.zeros((len(left), _AGREEMENT))
+    arrays = np.ascontiguousarray(left, np.int64), np.ascontiguousarray(right, np.int64)
+    _native.compare_images(first, second, *arrays, refine, threads, placements, found)
+    return found
+
+
+def same_in_place(
+    first: NDArray[np.uint8],
+    second: NDArray[np.uint8],
+    left: Ints,
+    right: Ints,
+    rule: Rule,
+    *,
+    threads: int,
+) -> NDArray[np.bool_]:
+    """Return whether whole images are the same, for pairs that hashes have proposed."""
+    same = np.zeros(len(left), bool)
+    for begin in range(0, len(left), _COMPARED):
+        own = slice(begin, begin + _COMPARED)
+        one, two = left[own], right[own]
+        placements = np.tile(_WHOLE, (len(one), 1))
+        found = agreements(first, second, one, two, placements, refine=False, threads=threads)
+        same[own] = rule.accepts(found, _IN_PLACE)
+        # Crops of a few percent are moved a little.
+        nearly = found[:, 2] >= _WORTH_REFINING * found[:, 1]
+        again = np.flatnonzero(~same[own] & nearly & (found[:, 0] >= _WORTH_REFINING))
+        placements = placements[again]
+        moved = agreements(
+            first, second, one[again], two[again], placements, refine=True, threads=threads
+        )
+        same[begin + again] = rule.accepts(moved, _MOVED)
+    return same
+
+
+@dataclass(frozen=True, eq=False)
+class Proposed:
+    """Pairs that points have proposed, with the place of the left image in the right one."""
+
+    left: Ints
+    right: Ints
+    placements: Floats
+
+    def shared(
+        self,
+        first: NDArray[np.uint8],
+        second: NDArray[np.uint8],
+        rule: Rule,
+        *,
+        threads: int,
+    ) -> Floats:
+        """Return the share of the larger image that both show; 0 where they are not the same."""
+        in_place = np.flatnonzero((np.abs(self.placements - _WHOLE) <= _SAME_PLACE).all(axis=1))
+        whole = same_in_place(
+            first, second, self.left[in_place], self.right[in_place], rule, threads=threads
+        )
+        found = agreements(
+            first, second, self.left, self.right, self.placements, refine=True, threads=threads
+        )
+        shares: Floats = np.minimum(1.0, found[:, -2:].min(axis=1)) * rule.accepts(found, _PLACED)
+        shares[in_place[whole]] = 1.0
+        return shares
+
+
+class PointIndex:
+    """Images by the words of their points."""
+
+    def __init__(self, points: Sequence[Points], sizes: Sequence[tuple[int, int]]) -> None:
+        self.points, self.sizes = points, sizes
+        self.index = PartIndex(WORD_BITS)
+        some = [row for row, one in enumerate(points) if len(one.words) >= _LEAST_VOTES]
+        self.index.add_many(
+            some,
+            [points[row].signatures for row in some],
+            [points[row].places[:, 2] for row in some],
+        )
+
+    def propose(
+        self,
+        queries: Sequence[Points],
+        sizes: Sequence[tuple[int, int]],
+        *,
+        threads: int,
+        tell: Tell,
+    ) -> Proposed:
+        """Return pairs of a query and another image whose points agree on a place."""
+        left: list[int] = []
+        right: list[int] = []
+        placements: list[tuple[float, float, float, float]] = []
+        for begin in range(0, len(queries), _TOGETHER):
+            rows = range(begin, min(begin + _TOGETHER, len(queries)))
+            some = [row for row in rows if len(queries[row].words) >= _LEAST_VOTES]
+            for row, other, placement in self._placed(queries, sizes, some, threads):
+                left.append(row)
+                right.append(other)
+                placements.append(placement)
+            tell(rows.stop / len(queries))
+        found = np.array(placements, np.float64).reshape(-1, 4)
+        return Proposed(np.array(left, np.int64), np.array(right, np.int64), found)
+
+    def _placed(
+        self,
+        queries: Sequence[Points],
+        sizes: Sequence[tuple[int, int]],
+        some: Sequence[int],
+        threads: int,
+    ) -> Iterator[tuple[int, int, tuple[float, float, float, float]]]:
+        answers = self.index.search_many(
+            [queries[row].signatures for row in some],
+            [queries[row].places[:, 2] for row in some],
+            radius=_RADIUS,
+            tolerance=_TOLERANCE,
+            k=_MOST_SIMILAR + 1,  # the image itself
+            min_votes=_LEAST_VOTES,
+            threads=threads,
+        )
+        for row, answer in zip(some, answers, strict=True):
+            for match in answer:
+                other = int(match.item)
+                if other == row:
+                    continue
+                placement = placement_of(
+                    queries[row].places[match.query_parts],
+                    self.points[other].places[match.item_parts],
+                    sizes[row],
+                    self.sizes[other],
+                )
+                if placement is not None:
+                    yield row, other, placement
+
+
+def placement_of(
+    one: NDArray[np.int32], two: NDArray[np.int32], size: tuple[int, int], other: tuple[int, int]
+) -> tuple[float, float, float, float] | None:
+    """Return the place of an image in another one, as most of their matched points have it.
+
+    `one` and `two` are the places of these points, `size` and `other` the widths and heights of the
+    images. None, if no two points agree.
+    """
+    from_places, to_places = one[:, :2].astype(np.float64), two[:, :2].astype(np.float64)
+    scales = 2.0 ** ((two[:, 2] - one[:, 2]) / DOUBLING)
+    # Where each match, taken as true, has all other points.
+    apart = from_places[None] - from_places[:, None]
+    expected = to_places[:, None] + scales[:, None, None] * apart
+    agree: NDArray[np.bool_] = np.all(np.abs(expected - to_places[None]) <= _NEAR, axis=2)
+    best = int(agree.sum(axis=1).argmax())
+    voters = np.flatnonzero(agree[best])
+    if len(np.unique(from_places[voters], axis=0)) < _LEAST_VOTES:
+        return None
+    from_places, to_places = from_places[voters], to_places[voters]
+    center, other_center = from_places.mean(axis=0), to_places.mean(axis=0)
+    spread = float(np.sqrt(((from_places - center) ** 2).sum(axis=1).mean()))
+    scale = float(np.median(scales[voters]))
+    if spread >= _SPREAD:
+        products = ((from_places - center) * (to_places - other_center)).sum()
+        fitted = float(products / ((from_places - center) ** 2).sum())
+        scale = fitted if 0.5 <= fitted / scale <= 2 else scale
+    shift = other_center - scale * center
+    (down, across), (other_down, other_across) = parts_of(*size), parts_of(*other)
+    return (
+        scale * across / other_across,
+        float(shift[0]) / (UNIT * other_across),
+        scale * down / other_down,
+        float(shift[1]) / (UNIT * other_down),
+    )
