@@ -1,0 +1,1 @@
+"""Hashes of videos beside vPDQ: what is found after what happens to films, and how fast."""

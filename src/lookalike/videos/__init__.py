@@ -1,0 +1,1 @@
+"""Videos: decoding, hashes of frames, and the medium "videos"."""
