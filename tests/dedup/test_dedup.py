@@ -243,7 +243,7 @@ def test_names_that_other_tools_use(given_name: str, own: str) -> None:
         ({"keep": 5}, "keep is 5"),
         ({"num_perm": 64, "permutations": 64}, "num_perm and permutations are the same"),
         ({"method": "simhash", "bits": 0}, "bits is 0"),
-        ({"keep": "best"}, "keep is 'best'; expected first"),
+        ({"keep": "best"}, "keep is 'best', which does nothing for text"),
         ({"keep": "max:"}, "keep is 'max:'"),
         ({"keep": "max:score"}, "no column 'score'"),
         ({"grouping": "ring"}, "grouping is 'ring'"),
@@ -372,3 +372,17 @@ def test_documents_of_many_pairs_are_read_once_a_run() -> None:
             assert lengths[read].sum() <= verify._BYTES_AT_A_TIME + 2 * lengths.max()
         counts.append(len(parts))
     assert counts[0] == 1 and counts[1] > 1
+
+
+def test_a_name_with_a_slash_at_its_end_is_a_folder(tmp_path: Path) -> None:
+    texts = ["one two three four five six seven"] * 2
+    target = tmp_path / "out"
+    for name in (f"{target}/", f"{target}.jsonl/"):
+        with pytest.raises(la.errors.ArgumentError, match="ends with a slash, so it names"):
+            la.dedup(texts).write(name)
+    assert not list(tmp_path.iterdir())
+    for name in ("a", "b"):
+        (tmp_path / "texts").mkdir(exist_ok=True)
+        (tmp_path / "texts" / f"{name}.txt").write_text(texts[0])
+    la.dedup(tmp_path / "texts").write(f"{target}/")
+    assert [path.name for path in target.iterdir()] == ["a.txt"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from dedup.test_dedup import corpus
-from lookalike.dedup.lengths import SHORT_CHARACTERS, SHORT_SHARE, TextLengths
+from lookalike.corpora.lengths import SHORT_CHARACTERS, SHORT_SHARE, TextLengths
 from lookalike.errors import ArgumentError, FormatError
 from support.oracles import text as text_oracle
 
@@ -50,7 +50,7 @@ def short_by_definition(texts: list[str]) -> bool:
 )
 def test_the_choice_is_by_definition(texts: list[str], threads: int, batch: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_module("lookalike.dedup.lengths"), "_AT_A_TIME", batch)
+        patch.setattr(import_module("lookalike.corpora.lengths"), "_AT_A_TIME", batch)
         result = la.dedup(texts, threads=threads)
     short = short_by_definition(texts)
     chosen = result.settings

@@ -214,7 +214,7 @@ texts = st.lists(st.lists(words, max_size=9).map(" ".join), max_size=9)
 
 
 def pairs_of(result: Any, old: int) -> Found:
-    found = result.text_pairs
+    found = result.different_pairs
     rows = zip(found.left.tolist(), found.right.tolist(), found.similarity.tolist(), strict=True)
     return {(left, right): similarity for left, right, similarity in rows if right >= old}
 
@@ -302,9 +302,9 @@ def test_boilerplate_relates_nothing(exact: bool) -> None:
         {"measure": "containment", "common": 10},
         {"measure": "jaccard", "common": 10},
     ):
-        found = la.dedup(texts, **how, **chosen).text_pairs
+        found = la.dedup(texts, **how, **chosen).different_pairs
         assert list(zip(found.left.tolist(), found.right.tolist(), strict=True)) == related
-    plain = la.dedup(texts, measure="containment", **how).text_pairs
+    plain = la.dedup(texts, measure="containment", **how).different_pairs
     assert len(plain) == 80 * 79 // 2
 
 
@@ -316,7 +316,7 @@ def test_a_work_folder_is_used_again_only_for_the_same_measure(tmp_path: Path) -
     first = la.dedup(path, **how)
     again = la.dedup(path, **how)
     assert "verify" in again.reused and "verify" not in first.reused
-    assert again.text_pairs.left.tolist() == [left for left, _ in related]
+    assert again.different_pairs.left.tolist() == [left for left, _ in related]
     other = la.dedup(path, common=10, **how)
     assert "verify" not in other.reused
     assert again.keep.tolist() == other.keep.tolist() == first.keep.tolist()
@@ -359,11 +359,32 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
         la.dedup(texts, measure="weighted-jaccard", against=saved)
 
 
-def test_spark_refuses_by_the_table() -> None:
-    from lookalike.dedup.kinds import SPARK, refuse
+@pytest.mark.parametrize("exact", [False, True])
+def test_versions_are_found_by_what_few_documents_have(exact: bool) -> None:
+    texts, related = standards(80, 400)
+    result = la.dedup(texts, purpose="versions", exact=exact)
+    same: Any = {"measure": "weighted-jaccard", "threshold": 0.025, "common": 5, "exact": exact}
+    expected = la.dedup(texts, **same)
+    assert pairs_of(result, 0) == pairs_of(expected, 0)
+    assert sorted(pairs_of(result, 0)) == related
 
-    refuse(SPARK, ["measure"], {"measure": "containment"})
-    with pytest.raises(la.errors.ArgumentError, match="measure='weighted-jaccard' does nothing"):
-        refuse(SPARK, ["measure"], {"measure": "weighted-jaccard"})
-    with pytest.raises(la.errors.ArgumentError, match="common does nothing with --engine spark"):
-        refuse(SPARK, ["common"], {"common": 5})
+
+def test_options_replace_those_of_the_purpose() -> None:
+    made = la.results.DedupSettings
+    plain = made()
+    assert (plain.purpose, plain.measure, plain.threshold, plain.common) == (
+        *("duplicates", "jaccard", 0.8),
+        None,
+    )
+    for options, expected in (
+        ({}, ("weighted-jaccard", 0.025, 5)),
+        ({"common": 20, "threshold": 0.1}, ("weighted-jaccard", 0.1, 20)),
+        ({"measure": "weighted-containment"}, ("weighted-containment", 0.8, 5)),
+        ({"measure": "jaccard", "common": 3}, ("jaccard", 0.8, 3)),
+    ):
+        found = made(purpose="versions", **options)
+        assert (found.measure, found.threshold, found.common) == expected
+    with pytest.raises(la.errors.ArgumentError, match=r"purpose is 'version'.*versions"):
+        la.dedup(["a"], purpose="version")
+    with pytest.raises(la.errors.ArgumentError, match="purpose does nothing for vectors"):
+        la.dedup(np.eye(4, dtype=np.float32), purpose="versions")

@@ -61,7 +61,8 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     assert f"Of {counts.documents:,} documents, {counts.kept:,} are kept" in page.text
     assert "Every dropped document was compared with a kept one, and is at least" in page.text
     assert settings_of(page) == {
-        "method": "minhash", "threshold": "0.7", "ngram": "5", "permutations": "256", "seed": "0",
+        "purpose": "duplicates", "method": "minhash", "threshold": "0.7", "ngram": "5",
+        "permutations": "256", "seed": "0",
         "verify": "yes", "min_features": "1", "grouping": "star", "max_group": "1,000",
         "keep": "first", "exact": "no", "features": "words", "measure": "jaccard",
         "features chosen because": "0% of the documents have at most 120 characters",
@@ -71,11 +72,11 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     rows = [[cell.text for cell in row.all("td")] for row in timing.all("tr")[1:]]
     assert [row[0] for row in rows] == [*result.seconds, "all"]
     assert [row[1] for row in rows[:-1]] == [f"{value:.2f}" for value in result.seconds.values()]
-    equal = counts.verified_pairs - len(result.text_pairs)
+    equal = counts.verified_pairs - len(result.different_pairs)
     assert (
         f"{counts.proposed_pairs:,} pairs of different texts proposed, {counts.compared_pairs:,} "
-        f"compared, {len(result.text_pairs):,} accepted. Beside these: {equal:,} pairs of equal "
-        "texts."
+        f"compared, {len(result.different_pairs):,} accepted. Beside these: {equal:,} pairs of "
+        "equal texts."
     ) in page.text
     assert not page.all("div", "warning")
     widths = [

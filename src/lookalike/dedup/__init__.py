@@ -36,8 +36,9 @@ def dedup(
     min_links: int = 0,
     strip_urls: bool = False,
     against: Any = None,
+    purpose: str = "duplicates",
     method: str = "minhash",
-    threshold: SupportsFloat | None = None,
+    threshold: SupportsFloat | str | None = None,
     ngram: Lengths | None = None,
     permutations: SupportsIndex = 128,
     bits: SupportsIndex | None = None,
@@ -47,7 +48,7 @@ def dedup(
     min_features: SupportsIndex = 1,
     grouping: str = "star",
     max_group: SupportsIndex = 1000,
-    keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
+    keep: str | Callable[[list[dict[str, Any]]], Any] | None = None,
     exact: bool = False,
     features: FeatureChoice | None = None,
     stop_words: Any = None,
@@ -100,11 +101,16 @@ def dedup(
         language: Leave out documents in other languages than these: "en", or "en,de".
         min_links: Leave out pages with fewer links.
         strip_urls: Ignore URLs when comparing texts.
-        against: An old corpus, or a file of `save_signatures`: documents in it are dropped.
+        against: An old corpus, or a file of `save_signatures`: documents in it are dropped. For
+            vectors, a corpus, an array, or a `VectorIndex` or its file. For images and recordings,
+            old folders, files or patterns, which are never dropped.
+        purpose: "duplicates", or "versions" of long documents: a `measure` of "weighted-jaccard"
+            with a `threshold` of 0.025 and a `common` of 5, where these are not given.
         method: The signatures: "minhash" (Jaccard similarity of sets of n-grams), "simhash" or
             "topsig" (cosine of n-gram counts).
         threshold: The least similarity (default: 0.8; features "short" 0.75; vectors 0.95). Of
-            recordings, the share of the longer one that has to be the same.
+            recordings, the share of the longer one that has to be the same. Of images, "strict"
+            (the whole image), "normal" (also crops, frames and captions; the default) or "loose".
         ngram: Words or characters of a feature, or several such lengths. Also `ngram_size`.
         permutations: Number of MinHash values per document. With 128, a pair at the threshold is
             found with a probability of 99.5% or more. Also `num_perm`.
@@ -117,24 +123,26 @@ def dedup(
         grouping: "star": drop only near-duplicates of a kept item. "components": keep one of all
             items that pairs connect.
         max_group: With components: split larger ones into stars.
-        keep: Which item of a group to keep: "first", "last", "longest", "shortest", "max:COLUMN",
-            "min:COLUMN", "none" to drop the whole group, or a function that gets the rows of a
-            group as a list of dicts, and returns the one to keep, or its position. Of similar
-            images, the one with most pixels is kept; of recordings, the best: docs/recordings.md.
+        keep: Which item of a group to keep: "first" (the default), "last", "longest", "shortest",
+            "max:COLUMN", "min:COLUMN", "none" to drop the whole group, or a function that gets the
+            rows of a group as a list of dicts, and returns the one to keep, or its position. Of
+            files, the default is "best": the image with most pixels, the best recording
+            (docs/recordings.md). They also have "largest", "smallest", "oldest", "newest" and
+            "path:PATTERN", but not "longest" and "shortest".
         exact: Find every pair at or above the threshold, not only those that signatures propose.
         features: "words", "chars", both ("words,chars"), "short" (`la.ShortText`), an object such
             as `la.Words(...)`, or a function from a text to its features. By default words, and
             "short" if 90% of the documents with text have at most 120 characters. Other methods
             and measures than the default ones, `ngram`, `stop_words`, `stem` and `min_features`
             also mean words. A file of signatures in `against` brings its features along.
-        stop_words: Words to leave out: "english", or a list.
+        stop_words: Words to leave out: a language such as "english", or a list.
         stem: Compare the stems of words of this language.
         measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate);
             "weighted-jaccard" or "weighted-containment", where features weigh by their rarity in
             the corpus, so that boilerplate hardly counts: docs/deduplicating.md.
         common: Leave out features that more than this number of documents have (default: none).
         recall: The chance that a pair of vectors at the threshold is found (default: 0.999).
-        hash: The hash of images: "dct" or "gradient".
+        hash: The hash of images: "dct", "gradient" or "pdq".
         rotated: Also find copies of images that were turned by quarters or mirrored.
         signer: How recordings are compared (default: `la.AudioHash()`).
         work: A folder for texts, signatures and pairs: an interrupted job goes on there, and

@@ -157,7 +157,9 @@ def decide(
     labels, split, largest = _groups(first, deciding, settings, order.best)
     if settings.keep == "none":
         duplicate_of = _drop_groups(first, old, deciding)
-        labels = _with_named(labels, duplicate_of)
+        # Only the center of a star can be alone and dropped: its pairs are all in other stars.
+        alone = (np.bincount(labels, minlength=len(labels))[labels] == 1) & (duplicate_of >= 0)
+        labels = by_first(np.where(alone, labels[duplicate_of], labels), len(labels))
     else:
         duplicate_of = _choose(labels, first, order.rank, old, deciding)
     warnings = split_warnings(split, largest, settings.max_group)
@@ -328,6 +330,17 @@ def by_first(labels: Ints, bound: int) -> Ints:
     return least[labels]
 
 
+def split_old(decision: Decision, old: int) -> tuple[Ints, Ints, Ints]:
+    """Return for each new item what replaces it, among the new and among the old items, or -1.
+
+    Then the first new item of its group. All three are positions among the new or the old items.
+    """
+    stands_for = decision.duplicate_of[old:]
+    own = np.where(stands_for >= old, stands_for - old, -1)
+    matched = np.where(stands_for < old, stands_for, -1)
+    return own, matched, by_first(decision.group_of[old:], len(decision.group_of))
+
+
 def _choose(labels: Ints, first: Ints, rank: Ints, old: int, pairs: VerifiedPairs) -> Ints:
     """Return for each item the one that it is a duplicate of; -1 for kept items.
 
@@ -373,15 +386,6 @@ def _drop_groups(first: Ints, old: int, pairs: VerifiedPairs) -> Ints:
     found[copies] = np.where(in_old[first[copies]], found[first[copies]], first[copies])
     found[:old] = -1
     return found
-
-
-def _with_named(labels: Ints, named: Ints) -> Ints:
-    """Return groups in which a dropped item is with the item that it names, not alone.
-
-    Only the center of a star can be alone and dropped: its pairs are all in other stars.
-    """
-    alone = (np.bincount(labels, minlength=len(labels))[labels] == 1) & (named >= 0)
-    return by_first(np.where(alone, labels[named], labels), len(labels))
 
 
 def _similarities(

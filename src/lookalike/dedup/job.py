@@ -13,16 +13,16 @@ import numpy as np
 from lookalike.checks import file_path, flag, one_of, thread_count
 from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Filters
+from lookalike.corpora.lengths import TextLengths, lengths_on_disk
 from lookalike.dedup.decide import (
     Decision,
     GroupChoices,
     best_of_equals,
-    by_first,
     decide,
     rule_ranks,
+    split_old,
 )
 from lookalike.dedup.join import join_documents
-from lookalike.dedup.lengths import TextLengths, lengths_on_disk
 from lookalike.dedup.pairs import Ints, count_every_pair, count_with_copies, in_order, most_similar
 from lookalike.dedup.propose import propose_pairs
 from lookalike.dedup.rarity import Rarity
@@ -161,14 +161,15 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
     # Documents too short to be compared are not duplicates, not even of equal ones.
     first = np.where(signed.too_short, np.arange(len(first)), first)
     texts, order = documents.texts, documents.order
-    rank = rule_ranks(settings, len(first), old=documents.old, lengths=texts.lengths, order=order)
+    sizes = texts.lengths
+    rank = rule_ranks(settings, len(first), old=documents.old, lengths=sizes, order=order)
     rarity = Rarity(job, documents, signed)
     compare = Comparer(
         settings,
         signed.signatures,
         signed.positions,
         texts.documents,
-        texts.lengths,
+        sizes,
         documents.signatures_only,
         job.threads,
         texts.release,
@@ -239,9 +240,7 @@ def _conclude(
     settings, old, pairs = job.settings, documents.old, decision.pairs
     new = slice(old, None)
     stands_for, similarity = decision.duplicate_of[new], decision.similarity[new]
-    own = np.where(stands_for >= old, stands_for - old, -1)
-    matched_old = np.where(stands_for < old, stands_for, -1)
-    labels = by_first(decision.group_of[new], len(first))
+    own, matched_old, labels = split_old(decision, old)
     rejected = verdict.rejected
     if len(decision.rejected):
         rejected = most_similar(in_order([rejected, decision.rejected]))
@@ -249,6 +248,7 @@ def _conclude(
     dropped = np.flatnonzero(stands_for >= 0)
     one, two = first[stands_for[dropped]], first[new][dropped]
     estimated[dropped] = (one != two) & compare.estimated(np.minimum(one, two))
+    estimated_pairs = int(compare.estimated(pairs.left).sum())
     sizes = documents.texts.lengths[new]
     verified = count_every_pair if settings.exact else count_with_copies
     counts = DedupCounts.of(
@@ -265,7 +265,7 @@ def _conclude(
         proposed_pairs=verdict.proposed + decision.proposed,
         compared_pairs=verdict.compared + decision.compared,
         verified_pairs=verified(pairs, first, old),
-        estimated_pairs=int(compare.estimated(pairs.left).sum()),
+        estimated_pairs=estimated_pairs,
         bytes=int(sizes.sum()),
         bytes_saved=int(sizes[dropped].sum()),
         left_out=sum(documents.left_out.values()),
@@ -280,7 +280,7 @@ def _conclude(
         matched_old=matched_old,
         similarity=similarity,
         estimated=estimated,
-        text_pairs=pairs,
+        different_pairs=pairs,
         rejected=rejected[rejected.left >= old].moved(old, old),
         counts=counts,
         seconds=dict(job.progress.seconds),

@@ -17,9 +17,8 @@ from lookalike.checks import is_address
 from lookalike.corpora.formats import format_of
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.tables import is_vectors
-from lookalike.dedup.settings import ALIASES, DedupSettings, given_settings
+from lookalike.dedup.settings import ALIASES, FILE_RULES, RULES, DedupSettings, given_settings
 from lookalike.errors import ArgumentError, FileError, Said
-from lookalike.features import RARITY_MEASURES
 from lookalike.media import MEDIA, Medium, medium_of_files
 from lookalike.shown import brief
 from lookalike.storage.files import is_folder
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 TEXT, VECTORS = "text", "vectors"
 SPARK = "spark"
 """The engine; it compares text."""
-KINDS = (TEXT, VECTORS, "images", "recordings")
+KINDS = (TEXT, VECTORS, "images", "recordings", "videos")
 """What is compared. Media of other packages come on top."""
 _FORMER = {"documents": TEXT}
 """Earlier names of kinds."""
@@ -46,35 +45,34 @@ class Option:
     instead: Mapping[str, str | Said] = field(default_factory=dict)
     """What to do instead, by kind, media (all of them) and spark."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """Values that fewer kinds support, with the names of these."""
+    """Values that fewer kinds support, up to a colon, with the names of these."""
 
 
 _NO_TEXTS = "texts are not compared"
 _TEXT_ONLY = Option("text spark", {"vectors": _NO_TEXTS})
 _MEMORY = "Spark's own settings say how much memory its workers have"
 _IN_MEMORY = "vectors are held in memory"
-_LOCALLY = "only the local engine counts how many documents have a feature"
 
 _BY_COSINE = Said("use threshold=T, a cosine", "use --threshold T, a cosine")
 _INSTEAD: dict[str, dict[str, str | Said]] = {
-    "threshold": {
-        "images": Said(
-            "use radius=N (default: 56 of 256 bits)", "use --radius N (default: 56 of 256 bits)"
-        )
-    },
     "radius": {
         "vectors": _BY_COSINE,
         "recordings": Said("use threshold=T", "use --threshold T"),
+        "videos": Said("use threshold=T", "use --threshold T"),
     },
     "method": {
-        "images": Said('use hash="dct" or "gradient"', "use --hash NAME"),
+        "images": Said('use hash="dct", "gradient" or "pdq"', "use --hash NAME"),
         "vectors": _NO_TEXTS,
     },
-    "keep": {"media": "the best copy is kept"},
     "features": {"vectors": _NO_TEXTS},
     "ngram": {"vectors": _NO_TEXTS},
 }
 """What to do instead of a setting of `DedupSettings`."""
+_VALUES = {
+    "keep": dict.fromkeys(("longest", "shortest"), "text spark")
+    | {rule: "media" for rule in (*FILE_RULES, "path") if rule not in RULES},
+}
+"""Values of a setting that fewer kinds support."""
 
 OPTIONS: dict[str, Option] = {
     "id": Option("text vectors spark"),
@@ -92,15 +90,13 @@ OPTIONS: dict[str, Option] = {
     "language": _TEXT_ONLY,
     "min_links": _TEXT_ONLY,
     "strip_urls": _TEXT_ONLY,
-    "against": Option(
-        "text spark", {"vectors": "put both corpora into one file, and keep the first"}
-    ),
+    "against": Option("text vectors media spark"),
     **{
-        one.name: Option(one.metadata["kinds"], _INSTEAD.get(one.name, {}))
+        one.name: Option(
+            one.metadata["kinds"], _INSTEAD.get(one.name, {}), _VALUES.get(one.name, {})
+        )
         for one in fields(DedupSettings)
     },
-    "measure": Option("text spark", {"spark": _LOCALLY}, dict.fromkeys(RARITY_MEASURES, "text")),
-    "common": Option("text", {"spark": _LOCALLY}),
     "recall": Option("vectors"),
     "hash": Option("images"),
     "rotated": Option("images"),
@@ -113,11 +109,13 @@ OPTIONS: dict[str, Option] = {
     "collapse": Option(
         "text",
         {
-            "vectors": "equal vectors are not paired",
+            "vectors": "equal vectors are paired with their first only",
             "spark": "leave out --exact to pair equal texts with their first only",
         },
     ),
     "dropped": Option("media"),
+    "apply": Option("media"),
+    "journal": Option("media"),
     "report": Option(
         "text vectors media", {"spark": "run locally on the kept documents or on a sample"}
     ),
@@ -148,12 +146,16 @@ def supports(kind: str, option: str) -> bool:
     """Return whether a kind of items, or the engine "spark", supports an option."""
     if option not in OPTIONS:
         return True
-    kinds = OPTIONS[option].kinds.split()
-    if kind in kinds:
+    if _is_among(kind, OPTIONS[option].kinds):
         return True
-    if kind in (TEXT, VECTORS, SPARK):
-        return False
-    return "media" in kinds or (kind not in KINDS and option in signature(MEDIA[kind]).parameters)
+    known = kind in (*KINDS, SPARK)
+    return not known and option in signature(MEDIA[kind]).parameters
+
+
+def _is_among(kind: str, named: str) -> bool:
+    """Return whether a kind is one of those that an `Option` names."""
+    names = named.split()
+    return kind in names or ("media" in names and kind not in (TEXT, VECTORS, SPARK))
 
 
 def refuse(kind: str, given: Iterable[str], values: Mapping[str, Any]) -> None:
@@ -162,22 +164,27 @@ def refuse(kind: str, given: Iterable[str], values: Mapping[str, Any]) -> None:
     `given` are the options that do not have their defaults.
     """
     for name in given:
-        said = Said(name)
+        told, named = "", None
         if supports(kind, name):
             value = values.get(name)
             only = OPTIONS[name].values if name in OPTIONS else {}
-            if not isinstance(value, str) or kind in only.get(value, kind).split():
+            named = only.get(value.partition(":")[0]) if isinstance(value, str) else None
+            if named is None or _is_among(kind, named):
                 continue
-            said = Said(f"{name}={value!r}", f"--{name} {value}")
+            told = f" is {value!r}, which"
         by_kind = OPTIONS[name].instead
         instead = by_kind.get(kind)
         if instead is None and kind not in (TEXT, VECTORS, SPARK):
             instead = by_kind.get("media")
-        others = [other for other in KINDS if supports(other, name)]
+        others = [
+            other
+            for other in KINDS
+            if (supports(other, name) if named is None else _is_among(other, named))
+        ]
         where = " with --engine spark" if kind == SPARK else f" for {kind}"
         raise ArgumentError(
-            said,
-            f" does nothing{where}",
+            Said(name),
+            f"{told} does nothing{where}",
             *((": ", instead) if instead else ("; leave it out",)),
             f" (it goes with {', '.join(others)})" if TEXT not in others else "",
         )
@@ -300,6 +307,6 @@ def support_table() -> str:
         cells = ["yes" if supports(column, name) else "" for column in columns]
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
         for value, kinds in OPTIONS[name].values.items():
-            cells = ["yes" if column in kinds.split() else "" for column in columns]
+            cells = ["yes" if _is_among(column, kinds) else "" for column in columns]
             lines.append(f'| `{name}="{value}"` | {" | ".join(cells)} |')
     return "\n".join(lines)

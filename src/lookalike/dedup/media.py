@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -13,21 +15,24 @@ from numpy.typing import NDArray
 
 from lookalike.checks import file_path, thread_count
 from lookalike.corpora.opening import expand_paths
-from lookalike.dedup.decide import decide, rank_by
-from lookalike.dedup.pairs import Ints, VerifiedPairs
+from lookalike.dedup.decide import GroupChoices, decide, rank_by, split_old
+from lookalike.dedup.pairs import Ints, VerifiedPairs, count_with_copies
 from lookalike.dedup.result import DedupCounts, MediaResult
-from lookalike.dedup.settings import DedupSettings
-from lookalike.errors import ArgumentError
+from lookalike.dedup.settings import FILE_RULES, DedupSettings
+from lookalike.errors import ArgumentError, Said
 from lookalike.jobs.context import JobProgress, memory_bytes
 from lookalike.media import Medium, Problem, SimilarPairs, find_files, first_equal
 from lookalike.progress import Progress, listener
 from lookalike.shown import brief
+from lookalike.storage.files import FileState
 
 
 def run_media_job(
     source: Any,
     medium: Medium[Any],
     *,
+    against: Any = None,
+    keep: Any = None,
     memory_limit: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
     progress: Progress | bool | None = None,
@@ -37,37 +42,61 @@ def run_media_job(
     Files that are equal byte for byte are read once. Every dropped file is equal to a kept one, or
     a pair with it; no two kept files are a pair. Files that cannot be read are left out, counted
     and named. The same files give the same result, for any number of threads.
+
+    Files of `against` are old: a file that is similar to one of them is dropped. They are never
+    dropped themselves, even if the source has them, too.
     """
-    paths, memory = _paths(source), memory_bytes(memory_limit)
+    rule = _checked_rule(keep, medium)
+    paths, memory = _paths("source", source), memory_bytes(memory_limit)
+    old_paths = [] if against is None else _paths("against", against)
     count, steps = thread_count(threads), JobProgress(listener(progress))
     with steps.timed("read"):
-        found = find_files(paths, type(medium))
-        sizes = np.array(found.sizes, np.int64)
+        seen = set[Path]()
+        before = find_files(old_paths, type(medium), seen)
+        found = find_files(paths, type(medium), seen)
+        every = [*before.files, *found.files]
+        states = [*before.states, *found.states]
+        sizes = np.array([state.size for state in states], np.int64)
     with steps.timed("collapse"):
         tell = partial(steps.step, "collapse")
-        first = first_equal(found.files, sizes, threads=count, tell=tell)
+        first = first_equal(every, sizes, threads=count, tell=tell)
         distinct = np.flatnonzero(first == np.arange(len(first)))
     with steps.timed("sign"):
-        files = [found.files[position] for position in distinct.tolist()]
+        files = [every[position] for position in distinct.tolist()]
         tell = partial(steps.step, "sign")
         read = medium.read(files, threads=count, tell=tell, memory=memory)
     with steps.timed("propose"):
         similar = medium.pairs(read, threads=count, tell=partial(steps.step, "propose"))
     with steps.timed("group"):
         rows = {file: row for row, file in enumerate(read.files)}
-        places = np.array([rows.get(found.files[equal], -1) for equal in first.tolist()], np.int64)
+        places = np.array([rows.get(every[equal], -1) for equal in first.tolist()], np.int64)
         good = np.flatnonzero(places >= 0)
         row_of = places[good]
         number = np.full(len(first), -1, np.int64)
         number[good] = np.arange(len(good))
         first_good, sizes = number[first[good]], sizes[good]
+        old = int(np.count_nonzero(good < len(before.files)))
         pairs = _of_files(similar, first_good, row_of)
-        rank = rank_by(-medium.merits(read, similar)[row_of], -sizes)  # then by path
-        decision = decide(pairs, rank, DedupSettings(), first=first_good)
-        duplicate_of = decision.duplicate_of
-        distance = _distances(first_good, duplicate_of, pairs)
-    problems = [*found.problems, *_broken(read.problems, found.files, first)]
-    chosen = row_of.tolist()
+        pairs = pairs[pairs.right >= old]
+        compared, chosen = good.tolist(), row_of.tolist()
+        files = [every[position] for position in compared]
+        states = [states[position] for position in compared]
+        facts = {name: [values[row] for row in chosen] for name, values in read.facts.items()}
+        looked_at = _Files(files, states, facts, medium.merits(read, similar)[row_of])
+        settings = DedupSettings(keep=rule if rule == "none" or callable(rule) else "first")
+        choices = None
+        if callable(rule):
+            choices = GroupChoices(rule, settings, first_good, old, looked_at.rows)
+        rank = looked_at.ranks("best" if callable(rule) else rule, paths, old)
+        decision = decide(pairs, rank, settings, first=first_good, old=old, choices=choices)
+        distance = _distances(first_good, decision.duplicate_of, pairs)[old:]
+        own, matched_old, group_of = split_old(decision, old)
+    dropped = decision.duplicate_of[old:] >= 0
+    without_features = np.zeros(len(read.files), bool)
+    if read.without_features is not None:
+        without_features = read.without_features
+    problems = [*before.problems, *found.problems, *_broken(read.problems, every, first)]
+    sizes = sizes[old:]
     return MediaResult(
         kind=medium.name,
         medium=medium,
@@ -75,24 +104,32 @@ def run_media_job(
         root=paths[0] if len(paths) == 1 and paths[0].is_dir() else None,
         several=len(paths) > 1,
         name=f"{paths[0]}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}",
-        files=[found.files[position] for position in good.tolist()],
+        files=files[old:],
+        old_files=files[:old],
+        states=states[old:],
+        old_states=states[:old],
         sizes=sizes,
-        facts={name: [values[row] for row in chosen] for name, values in read.facts.items()},
-        descriptions=[read.described[row] for row in chosen],
-        keep=duplicate_of < 0,
-        group_of=decision.group_of,
-        duplicate_of=duplicate_of,
-        similarity=decision.similarity,
+        facts={name: values[old:] for name, values in facts.items()},
+        descriptions=[read.described[row] for row in chosen[old:]],
+        keep_rule=rule,
+        keep=~dropped,
+        group_of=group_of,
+        duplicate_of=own,
+        matched_old=matched_old,
+        similarity=decision.similarity[old:],
         distance=distance,
         first_equal=first_good,
         different_pairs=pairs,
         counts=DedupCounts.of(
             decision,
             first_good,
-            without_features=read.without_features,
-            verified_pairs=len(pairs),
+            old=old,
+            keep=settings.keep,
+            in_old=int((matched_old >= 0).sum()),
+            without_features=int(np.count_nonzero(without_features[row_of[old:]])),
+            verified_pairs=count_with_copies(pairs, first_good, old),
             bytes=int(sizes.sum()),
-            bytes_saved=int(sizes[duplicate_of >= 0].sum()),
+            bytes_saved=int(sizes[dropped].sum()),
             left_out=len(problems),
             other_files=len(found.others),
         ),
@@ -102,15 +139,94 @@ def run_media_job(
     )
 
 
-def _paths(source: Any) -> list[Path]:
+def _checked_rule(keep: Any, medium: Medium[Any]) -> Any:
+    """Return the rule that chooses which file of a group is kept, or the function."""
+    rule = "best" if keep is None else keep
+    if callable(rule):
+        return rule
+    name, _, value = rule.partition(":") if isinstance(rule, str) else ("", "", "")
+    columns = ("bytes", *medium.facts)
+    if rule in FILE_RULES or (name == "path" and value):
+        return rule
+    if name in ("max", "min") and value in columns:
+        return rule
+    raise ArgumentError(
+        Said("keep"),
+        f" is {brief(keep)}; expected {', '.join(FILE_RULES)}, path:PATTERN, or max:COLUMN or "
+        f"min:COLUMN with a column of {medium.name}: {', '.join(columns)}",
+        Said("; or a function", ""),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Files:
+    """What decides which files are kept."""
+
+    files: Sequence[Path]
+    states: Sequence[FileState]
+    facts: Mapping[str, Sequence[Any]]
+    merits: Ints
+
+    def ranks(self, rule: str, paths: Sequence[Path], old: int) -> Ints:
+        """Return the order in which files are kept: old ones, by the rule, the best, by path."""
+        states = self.states
+        sizes, times = (
+            np.array(values, np.int64)
+            for values in ([one.size for one in states], [one.modified for one in states])
+        )
+        places, name = np.arange(len(states)), rule.partition(":")[0]
+        keys: dict[str, Callable[[], Ints]] = {
+            "first": lambda: places,
+            "last": lambda: -places,
+            "largest": lambda: -sizes,
+            "smallest": lambda: sizes,
+            "oldest": lambda: times,
+            "newest": lambda: -times,
+            "path": lambda: self._unmatched(rule.partition(":")[2], paths),
+            "max": lambda: self._column(rule.partition(":")[2], -1),
+            "min": lambda: self._column(rule.partition(":")[2], 1),
+        }
+        own = [keys[name]()] if name in keys else []
+        return rank_by(*own, -self.merits, -sizes, old=old)
+
+    def rows(self, positions: Ints) -> list[dict[str, Any]]:
+        """Return what a function that chooses a file is given."""
+        return [
+            {
+                "path": self.files[row],
+                "bytes": self.states[row].size,
+                "modified": self.states[row].modified / 1e9,
+                **{name: values[row] for name, values in self.facts.items()},
+            }
+            for row in positions.tolist()
+        ]
+
+    def _unmatched(self, pattern: str, paths: Sequence[Path]) -> Ints:
+        """Return 0 for files that match a pattern by their path, also within a given folder."""
+
+        def matches(file: Path) -> bool:
+            inside = (file.relative_to(path) for path in paths if file.is_relative_to(path))
+            return any(fnmatchcase(str(one), pattern) for one in (file, *inside))
+
+        return np.array([not matches(file) for file in self.files], np.int64)
+
+    def _column(self, name: str, sign: int) -> Ints:
+        """Return numbers that order files by a fact; files without one come last."""
+        values = [one.size for one in self.states] if name == "bytes" else self.facts[name]
+        known = {value for value in values if value is not None}
+        order = {value: sign * place for place, value in enumerate(sorted(known))}
+        return np.array([order.get(value, len(values)) for value in values], np.int64)
+
+
+def _paths(name: str, source: Any) -> list[Path]:
     """Return the files and folders that a path, a pattern or a list of these stands for."""
     given = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(given, bytes | bytearray) or not isinstance(given, Sequence):
         raise ArgumentError(
-            f"source is {brief(source)} of type {type(source).__name__}; expected a folder, or a "
+            f"{name} is {brief(source)} of type {type(source).__name__}; expected a folder, or a "
             "list of files"
         )
-    return expand_paths([file_path("source", one) for one in given])
+    return expand_paths([file_path(name, one) for one in given])
 
 
 def _of_files(pairs: SimilarPairs, first: Ints, row_of: Ints) -> VerifiedPairs:

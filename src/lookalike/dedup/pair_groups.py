@@ -238,8 +238,11 @@ def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], Floats]:
     names = corpus.columns()
     if not names:
         return [], [], np.zeros(0)
-    wanted = ["left", "right"] if {"left", "right"} <= set(names) else _only_ids(names)
-    if len(wanted) != 2:
+    wanted = [name for name in names if name not in (*_SIMILARITIES, *_DISTANCES)]
+    of_documents = any(name.lower() in {*TEXT_GUESSES, *ID_GUESSES} for name in wanted)
+    if {"left", "right"} <= set(names):
+        wanted = ["left", "right"]
+    elif len(wanted) != 2 or of_documents:
         raise ArgumentError(
             f"{corpus.name} has the columns {', '.join(names)}; expected left and right, the ids "
             "of each pair"
@@ -255,13 +258,6 @@ def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], Floats]:
     if not corpus.typed:
         left, right = _as_numbers(left, right)
     return left, right, sign * np.array(similarity, float)
-
-
-def _only_ids(names: Sequence[str]) -> list[str]:
-    """Return the columns other than similarities; none if one is a column of documents."""
-    left = [name for name in names if name not in (*_SIMILARITIES, *_DISTANCES)]
-    of_documents = {*TEXT_GUESSES, *ID_GUESSES}
-    return [] if any(name.lower() in of_documents for name in left) else left
 
 
 def _number(value: Any) -> float:

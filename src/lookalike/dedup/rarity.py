@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from lookalike import _native
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
@@ -17,6 +18,14 @@ BYTES_A_FEATURE = 4
 """Of text, at least; decides how large the counters are."""
 _BYTES_A_COUNTED_FEATURE = 256
 """Of memory, at most: itself, its counts, and room for more."""
+
+
+class FeatureWeights(Protocol):
+    """What knows the weights of features: `Rarity`, or the counts of another engine."""
+
+    @property
+    def weights(self) -> Weights | None:
+        """The weights, or None if features have none."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.writing import local_file
 from lookalike.dedup import write
+from lookalike.dedup.apply import apply_to_files
 from lookalike.dedup.decide import Decision
 from lookalike.dedup.pairs import (
     Flags,
@@ -36,7 +37,7 @@ from lookalike.dedup.pairs import (
     every_pair,
     with_copies,
 )
-from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.settings import DedupSettings, function_name
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.summary import (
     Summarized,
@@ -49,8 +50,10 @@ from lookalike.dedup.summary import (
 from lookalike.display import Column, Displayed, TableColumns, Tabular
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.jobs.documents import DocumentTable
-from lookalike.media import Medium, Problem
+from lookalike.media import Medium, Problem, with_article
 from lookalike.pages.marks import without_marks
+from lookalike.storage.changes import Changes
+from lookalike.storage.files import FileState
 
 if TYPE_CHECKING:
     import pyarrow
@@ -175,8 +178,13 @@ class DedupResult(Tabular, Summarized):
     """The kept item that replaces a dropped one; -1 for kept items, and if an old one does."""
     similarity: Floats
     """Of a dropped item with the one that replaces it; NaN for kept items."""
+    matched_old: Ints
+    """The item of the old corpus that a dropped item is a duplicate of; -1 for others."""
     first_equal: Ints
-    """For each item the first with the same text, vector or bytes."""
+    """For each item the first with the same text, vector or bytes; old items come before others."""
+    different_pairs: VerifiedPairs
+    """Verified pairs of items that differ, by positions that count from the first old item. Of
+    equal items, the first has the pairs."""
     made: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @cached_property
@@ -201,9 +209,50 @@ class DedupResult(Tabular, Summarized):
     def ids(self, rows: Ints) -> Column:
         """Return the ids of items; missing for -1."""
 
+    @property
+    @abstractmethod
+    def old(self) -> int:
+        """The number of items of the old corpus; 0 without `against`."""
+
+    @abstractmethod
+    def old_id(self, row: int) -> str | int:
+        """Return the id of an item of the old corpus."""
+
+    def pair_batches(
+        self, *, collapse: bool = False
+    ) -> Iterator[tuple[VerifiedPairs, VerifiedPairs]]:
+        """Yield pieces of `pairs` and `old_pairs`, in order, of any number of pairs.
+
+        With `collapse`, equal items are paired with their first only, also with `exact`.
+        """
+        return write.split_pairs(
+            with_copies(self.different_pairs, self.first_equal, self.old), self.old
+        )
+
+    @cached_property
+    def pairs(self) -> VerifiedPairs:
+        """Verified pairs of items; at most 100 million, else `ResultTooLargeError` is raised.
+
+        Equal items are paired with their first only; equal texts with `exact`, with each other.
+        """
+        return self._all_pairs[0]
+
+    @cached_property
+    def old_pairs(self) -> VerifiedPairs:
+        """Verified pairs of items of the old corpus (left) with items of the source (right)."""
+        return self._all_pairs[1]
+
+    @cached_property
+    def _all_pairs(self) -> tuple[VerifiedPairs, VerifiedPairs]:
+        parts = list(self.pair_batches())
+        return concatenated([new for new, _ in parts]), concatenated([old for _, old in parts])
+
     def found(self, begin: int, end: int) -> dict[str, Column | NDArray[Any]]:
-        """Return the columns of the table but the ids, for a range of items."""
-        return write.found_columns(self, np.arange(begin, end), self.ids)
+        """Return the columns of the table but the ids, for a range of items.
+
+        With an old corpus, all of `duplicate_of` are strings.
+        """
+        return write.found_columns(self, np.arange(begin, end), self.ids, self.id, self.old_id)
 
     @abstractmethod
     def annotated_batches(self) -> Iterator[pyarrow.RecordBatch]:
@@ -340,36 +389,23 @@ class TextResult(RowsResult):
     settings: DedupSettings
     features_reason: str | None = None
     """Why these features were chosen; None if the caller or an old corpus chose them."""
-    matched_old: Ints
-    """The row of the old corpus that a dropped row is a duplicate of; -1 for others."""
     estimated: Flags
     """Whether a similarity is estimated by signatures; others are exact."""
-    text_pairs: VerifiedPairs
-    """Verified pairs of different texts, by positions that count from the first old document."""
     rejected: VerifiedPairs
     """The most similar pairs below the threshold, at most 200."""
     columns: Columns
     documents: DocumentTable
     signed: Signed
 
-    @cached_property
-    def pairs(self) -> VerifiedPairs:
-        """Verified pairs of rows; at most 100 million, else `ResultTooLargeError` is raised.
-
-        Equal texts are paired with their first only; with `exact`, with each other.
-        """
-        return self._all_pairs[0]
-
-    @cached_property
-    def old_pairs(self) -> VerifiedPairs:
-        """Verified pairs of rows of the old corpus (left) with rows of the source (right)."""
-        return self._all_pairs[1]
+    @property
+    def old(self) -> int:
+        """The number of documents of the old corpus; 0 without `against`."""
+        return self.documents.old
 
     @cached_property
     def _all_pairs(self) -> tuple[VerifiedPairs, VerifiedPairs]:
         write.check_pair_count(self, DEFAULT_LIMIT, collapse=False)
-        parts = list(self.pair_batches())
-        return concatenated([new for new, _ in parts]), concatenated([old for _, old in parts])
+        return super()._all_pairs
 
     def pair_batches(
         self, *, collapse: bool = False
@@ -378,18 +414,17 @@ class TextResult(RowsResult):
 
         With `collapse`, equal texts are paired with their first only, also with `exact`.
         """
-        old = self.documents.old
         of_documents = every_pair if self.settings.exact and not collapse else with_copies
-        for part in of_documents(self.text_pairs, self.first_equal, old):
-            is_old = part.left < old
-            yield part[~is_old].moved(old, old), part[is_old].moved(0, old)
+        return write.split_pairs(
+            of_documents(self.different_pairs, self.first_equal, self.old), self.old
+        )
 
     @property
     def equal_pairs(self) -> int:
         """Number of `pairs` and `old_pairs` whose two texts are equal."""
         if self.settings.exact:
-            return count_every_pair(self.text_pairs[:0], self.first_equal, self.documents.old)
-        return self.counts.verified_pairs - len(self.text_pairs)
+            return count_every_pair(self.different_pairs[:0], self.first_equal, self.documents.old)
+        return self.counts.verified_pairs - len(self.different_pairs)
 
     @property
     def complete(self) -> bool:
@@ -415,16 +450,6 @@ class TextResult(RowsResult):
     def ids(self, rows: Ints) -> Column:
         """Return the ids of rows; missing for -1."""
         return write.id_column(None if self.documents.ids is None else self.id, rows)
-
-    def found(self, begin: int, end: int) -> dict[str, Column | NDArray[Any]]:
-        """Return the same columns; all of `duplicate_of` are strings with an old corpus."""
-        columns = super().found(begin, end)
-        if self.documents.old:
-            own = write.id_column(self.id, self.duplicate_of[begin:end]).values
-            old = write.id_column(self.old_id, self.matched_old[begin:end]).values
-            either = [one if other is None else other for one, other in zip(own, old, strict=True)]
-            columns["duplicate_of"] = Column(either, str | None)
-        return columns
 
     def write_pairs(
         self, path: str | Path, *, limit: SupportsIndex = DEFAULT_LIMIT, collapse: bool = False
@@ -505,22 +530,31 @@ class VectorResult(RowsResult):
     """How items are put together and chosen from."""
     dimensions: int
     """Numbers of a vector; 0 if there is none."""
-    pairs: VerifiedPairs
-    """Pairs at or above the threshold; of equal vectors, the first has the pairs."""
     names: Sequence[str] | None
     """The ids of rows; None where their positions are the ids."""
+    old: int = 0
+    """The number of rows of the old corpus; 0 without `against`."""
+    old_names: Sequence[str] | None = None
+    """The ids of old rows; None where their positions are the ids."""
 
     def id(self, row: int) -> str | int:
         """Return the id of a row, or its number."""
         return row if self.names is None else self.names[row]
+
+    def old_id(self, row: int) -> str | int:
+        """Return the id of a row of the old corpus, or its number."""
+        return row if self.old_names is None else self.old_names[row]
 
     def ids(self, rows: Ints) -> Column:
         """Return the ids of rows; missing for -1."""
         return write.id_column(None if self.names is None else self.id, rows)
 
     def write_pairs(self, path: str | Path) -> int:
-        """Write the verified pairs: `left`, `right`, `similarity`; return how many."""
-        batches = write.pair_batches(self.pairs, self.ids, self.ids, distances=False)
+        """Write the verified pairs: `left`, `right`, `similarity`; return how many.
+
+        With an old corpus, the column `old` says whether left is one of it.
+        """
+        batches = write.all_pair_batches(self, self.ids, distances=False)
         with self._target(path) as file:
             return write_table(batches, file)
 
@@ -534,6 +568,7 @@ class VectorResult(RowsResult):
         sure = "all pairs compared" if self.recall == 1 else f"{self.recall:.1%} of such pairs"
         return Wording(
             items="rows",
+            old="a row",
             about=f"vectors of {self.dimensions} dimensions",
             equal="the same vector, number by number",
             near=f"cosine of {self.threshold:g} or more",
@@ -558,6 +593,11 @@ class MediaResult(DedupResult):
     several: bool
     """Whether more than one file or folder was given."""
     files: Sequence[Path]
+    states: Sequence[FileState]
+    """The state of each file before it was read; a file with another state has changed."""
+    old_states: Sequence[FileState] = ()
+    keep_rule: Any = "best"
+    """Which file of a group is kept: a rule, or a function."""
     sizes: Ints
     """Bytes of each."""
     facts: Mapping[str, Sequence[Any]]
@@ -565,10 +605,20 @@ class MediaResult(DedupResult):
     descriptions: Sequence[str]
     distance: NDArray[np.int32]
     """The distance as the medium counts it; -1 for kept files, or where it counts none."""
-    different_pairs: VerifiedPairs
-    """Pairs of similar files that differ; of equal files, the first has the pairs."""
+    old_files: Sequence[Path] = ()
+    """The files of `against`."""
     problems: Sequence[Problem]
     """Files that were left out, by path, with the reason."""
+
+    @property
+    def old(self) -> int:
+        """The number of old files; 0 without `against`."""
+        return len(self.old_files)
+
+    def old_id(self, row: int) -> str:
+        """Return the path of an old file."""
+        last = max(0, len(self.old_files) - 1)
+        return str(self.old_files[whole_number("row", row, at_least=0, at_most=last)])
 
     @cached_property
     def names(self) -> list[str]:
@@ -621,7 +671,7 @@ class MediaResult(DedupResult):
         """Write a table of all files: whether each is kept, its group, and the kept file.
 
         `group_id` is the path of the group's first file, null for a file without a group.
-        `duplicate_of` is the path of the kept file that replaces a dropped one, with their
+        `duplicate_of` is the path of the kept or old file that replaces a dropped one, with their
         `similarity` and `distance`; these are null for kept files.
         """
         target = file_path("path", path)
@@ -629,8 +679,62 @@ class MediaResult(DedupResult):
         return write.write_files(self, np.arange(len(self.files)), target)
 
     def write_pairs(self, path: str | Path) -> int:
-        """Write the pairs: `left`, `right`, `similarity`, `distance`; return how many."""
+        """Write the pairs: `left`, `right`, `similarity`, `distance`; return how many.
+
+        With old files, the column `old` says whether left is one of them.
+        """
         return write.write_file_pairs(self, file_path("path", path))
+
+    def apply(
+        self,
+        action: str,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        journal: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+    ) -> Changes:
+        """Move the dropped files away, or replace them by links to the kept ones.
+
+        A file that has changed since it was read, or whose kept file has, is left alone and named.
+        No file is overwritten. `la.undo(journal)` undoes it, also after a crash.
+
+        Args:
+            action: "move" to a folder, under the paths that files have in the compared folder;
+                "trash", that of the desktop; "hardlink" or "symlink" for files that are equal to
+                the kept one, byte for byte, while others are left alone.
+            folder: The folder for "move"; it is made if need be.
+            journal: The new file for the journal (default: a name with the date and time, in the
+                current folder).
+            dry_run: Only return what would be done.
+
+        Returns:
+            What was done, which files were left alone and why, and the journal.
+
+        Raises:
+            ArgumentError: For another action, a missing folder, or with `keep="none"`.
+            FileError: If the journal cannot be written; then nothing was changed.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> import lookalike as la
+            >>> from PIL import Image
+            >>> Path("pictures").mkdir()
+            >>> for name in ("a", "b"):
+            ...     Image.linear_gradient("L").save(f"pictures/{name}.png")
+            >>> done = la.dedup("pictures", kind="images").apply("move", "copies", journal="moved")
+            >>> sorted(path.name for path in Path("copies").iterdir()), len(done.left_alone)
+            (['b.png'], 0)
+            >>> len(la.undo("moved").done), Path("pictures/b.png").exists()
+            (1, True)
+        """
+        target = None if folder is None else file_path("folder", folder)
+        return apply_to_files(
+            self,
+            action,
+            target,
+            None if journal is None else file_path("journal", journal),
+            dry_run=flag("dry_run", dry_run),
+        )
 
     def _target(self, path: str | os.PathLike[str]) -> AbstractContextManager[Path]:
         return nullcontext(file_path("path", path))
@@ -644,6 +748,7 @@ class MediaResult(DedupResult):
         """Return the words for files of the medium."""
         return Wording(
             items=self.kind,
+            old=with_article(self.medium.noun),
             equal="the same file, byte for byte",
             near=self.medium.criterion(),
             whose="",
@@ -654,8 +759,8 @@ class MediaResult(DedupResult):
         )
 
     def described(self) -> dict[str, Any]:
-        """Return the settings of the medium."""
-        return self.medium.settings()
+        """Return the settings of the medium, and which file of a group is kept."""
+        return {**self.medium.settings(), "keep": function_name(self.keep_rule)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return kind, settings, counts, seconds, warnings and the files that were left out."""

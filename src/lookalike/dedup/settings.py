@@ -32,6 +32,7 @@ from lookalike.features.choice import (
     chosen_words,
     typed_lengths,
 )
+from lookalike.features.stop_words import STOP_LISTS
 from lookalike.features.text import Lengths
 from lookalike.features.weights import most_common
 from lookalike.signatures.estimates import ones_of_pairs
@@ -48,8 +49,19 @@ from lookalike.signatures.signer import DocumentSigner
 
 GROUPINGS = ("star", "components")
 RULES = ("first", "last", "longest", "shortest", "none")
-ALIASES = {"num_perm": "permutations", "ngram_size": "ngram", "bit_diff": "radius"}
-"""Names of settings in other tools."""
+FILE_RULES = ("best", "first", "last", "largest", "smallest", "oldest", "newest", "none")
+"""Of images, recordings and other files, beside max:COLUMN, min:COLUMN and path:PATTERN."""
+ALIASES = {
+    "num_perm": "permutations",
+    "ngram_size": "ngram",
+    "bit_diff": "radius",
+    "for": "purpose",
+}
+"""Names of settings in other tools, and in other commands."""
+PURPOSES = ("duplicates", "versions")
+_VERSIONS = {"measure": "weighted-jaccard", "threshold": 0.025, "common": 5}
+"""Settings that find versions of long documents: see docs/dedup-internals.md."""
+_OF_VERSIONS = " ".join(f"--{name} {value}" for name, value in _VERSIONS.items())
 DEVICES = ("cpu", "gpu")
 """Where pairs of signatures are looked for."""
 
@@ -115,17 +127,26 @@ class DedupSettings(Displayed):
     larger one is kept, and `keep` decides between those with equally many different features, or
     equal weight.
 
+    The purpose "versions" has other defaults of `measure`, `threshold` and `common`: revisions of a
+    long document are found by what few other documents have.
+
     Without `features`, and with nothing else that concerns words, a job chooses them when it knows
-    the lengths of the documents; see `lookalike.dedup.lengths`. Until then they are words.
+    the lengths of the documents; see `lookalike.corpora.lengths`. Until then they are words.
     """
 
+    purpose: str = _setting(
+        "duplicates",
+        f"what to look for; versions: of long documents ({_OF_VERSIONS})",
+        choices=PURPOSES,
+    )
     method: str = _setting("minhash", "signature method", signs=True, choices=METHODS)
     threshold: float = _setting(
         None,
         f"minimum similarity, from 0 to 1 (default: {FeatureKind.usual_threshold}; features short "
-        f"{ShortText.usual_threshold}; vectors 0.95)",
-        kinds="text spark vectors recordings",
-        type=float,
+        f"{ShortText.usual_threshold}; vectors 0.95); of images strict, normal or loose (default: "
+        "normal)",
+        kinds="text spark vectors recordings videos images",
+        type=float | str,
         metavar="T",
     )
     ngram: Lengths | None = _setting(  # noqa: RUF009  # a field
@@ -172,10 +193,10 @@ class DedupSettings(Displayed):
         kinds="text spark vectors",
     )
     keep: str | Callable[[list[dict[str, Any]]], Any] = _setting(  # noqa: RUF009
-        "first",
-        f"which document of a group to keep: {', '.join(RULES)} (drop the whole group), "
-        "max:COLUMN, min:COLUMN",
-        kinds="text spark vectors",
+        None,
+        "which item of a group to keep, such as first, max:COLUMN or none (default: first; files "
+        "best)",
+        kinds="text spark vectors media",
         metavar="RULE",
     )
     exact: bool = _setting(
@@ -192,7 +213,7 @@ class DedupSettings(Displayed):
     )
     stop_words: Any = _setting(  # noqa: RUF009  # a field
         None,
-        "words to ignore: english, or a file with one word per line",
+        f"words to ignore: {', '.join(STOP_LISTS)}, or a file with one word per line",
         signs=True,
         metavar="FILE",
     )
@@ -207,23 +228,27 @@ class DedupSettings(Displayed):
         "similarity of documents. containment: how much of the smaller is in the larger, which "
         "is kept. weighted-...: features weigh by their rarity, so that boilerplate hardly counts "
         "(default: what the signatures estimate, jaccard or cosine)",
+        kinds="text spark videos",
         choices=(*MEASURES, *RARITY_MEASURES),
     )
     common: int | None = _number(
         None,
         "leave out features that more than N documents have (default: no limit)",
-        kinds="text",
     )
 
     def __post_init__(self) -> None:
         own = vars(self)  # where the fields of a frozen class can be set
         given = self.__getstate__()
         one_of("grouping", self.grouping, GROUPINGS)
+        if one_of("purpose", self.purpose, PURPOSES) == "versions":
+            own |= self._for_versions()
         for name in ("verify", "exact"):
             own[name] = flag(name, own[name])
         own["common"] = most_common(self.common)
         if self.measure is not None:
             one_of("measure", self.measure, (*MEASURES, *RARITY_MEASURES))
+        if self.keep is None:
+            own["keep"] = "first"
         self._check_keep()
         method = self._method
         by_bands = method.by_bands
@@ -262,6 +287,13 @@ class DedupSettings(Displayed):
             own["_given"] = given
         own["_method"] = replace(method, permutations=self.permutations, bits=self.bits or 0)
         self.signer()
+
+    def _for_versions(self) -> dict[str, Any]:
+        """Return the settings that find versions, where others were not given."""
+        chosen = {name: value for name, value in _VERSIONS.items() if getattr(self, name) is None}
+        if self.measure not in (None, _VERSIONS["measure"]):
+            chosen.pop("threshold", None)  # which is one of that measure
+        return chosen
 
     def _leaves_features_open(self, given: dict[str, Any]) -> bool:
         """Return whether the values that were given do not say what to compare."""
@@ -384,10 +416,7 @@ class DedupSettings(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Return all settings in plain values."""
         plain = self.features if isinstance(self.features, str) else self.feature_kind().to_dict()
-        keep = self.keep
-        if not isinstance(keep, str):
-            keep = f"function {getattr(keep, '__qualname__', type(keep).__qualname__)}"
-        return {**self.__getstate__(), "features": plain, "keep": keep}
+        return {**self.__getstate__(), "features": plain, "keep": function_name(self.keep)}
 
     def _check_measure(self, estimated: str) -> None:
         """Refuse a measure that signatures do not estimate, and settings of signatures that
@@ -455,6 +484,13 @@ class DedupSettings(Displayed):
                 f" is a function, and with measure={self.measure!r} the larger document is kept; "
                 "leave one of them out",
             )
+
+
+def function_name(keep: object) -> object:
+    """Return a rule as it is, and a function by its name."""
+    if not callable(keep):
+        return keep
+    return f"function {getattr(keep, '__qualname__', type(keep).__qualname__)}"
 
 
 def given_settings(options: Mapping[str, Any], function: Callable[..., Any]) -> DedupSettings:

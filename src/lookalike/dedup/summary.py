@@ -35,6 +35,8 @@ class Wording:
     """The words for one kind of items: names and notes of lines."""
 
     items: str = "documents"
+    old: str = "a document"
+    """An item of an old corpus."""
     about: str = ""
     """Beside the number of items."""
     equal: str = "the same text, byte for byte"
@@ -102,7 +104,7 @@ def count_lines(result: Summarized) -> list[Line]:
     if words.pairs:
         lines.append(("pairs", f"{counts.verified_pairs:,}", words.pairs))
     rare = [
-        ("in the old corpus", counts.in_old, "dropped because of a document there"),
+        ("in the old corpus", counts.in_old, f"dropped because of {words.old} there"),
         ("without features", counts.without_features, words.no_features),
         ("bad rows", counts.bad_rows, "left out"),
         ("binary files", counts.binary_files, "left out: not text"),

@@ -23,10 +23,10 @@ from lookalike.dedup.pairs import (
     numbered,
 )
 from lookalike.dedup.propose import Candidates, promising, row_distances
-from lookalike.dedup.rarity import Rarity
+from lookalike.dedup.rarity import FeatureWeights
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed
-from lookalike.features import Weights, similarity_pairs, unrounded
+from lookalike.features import FeatureKind, Weights, similarity_pairs, unrounded
 from lookalike.features.weights import RARITY_UNIT
 from lookalike.jobs.work_folder import digest
 
@@ -134,7 +134,7 @@ class Comparer:
     threads: int = 1
     release: Callable[[], None] = lambda: None
     """Called after some texts were read."""
-    rarity: Rarity | None = None
+    rarity: FeatureWeights | None = None
     """What features weigh; None: nothing is known of the corpus, and they have no weights."""
 
     def __call__(self, left: Ints, right: Ints, *, screen: bool) -> VerifiedPairs:
@@ -151,22 +151,14 @@ class Comparer:
         return row_distances(self.settings, self.signatures, one, two, self.threads)
 
     def sizes(self, pairs: VerifiedPairs) -> Ints:
-        """Return the number of different features of each document with pairs, 0 for others.
-
-        Where features have weights, return their sum, in whole units.
-        """
+        """Return the size of each document with pairs, 0 for others; see `document_sizes`."""
         sizes = np.zeros(len(self.lengths), np.int64)
         features = self.settings.feature_kind()
         paired = distinct(np.concatenate([pairs.left, pairs.right]))
         for begin in range(0, len(paired), _COUNTED_AT_A_TIME):
             some = paired[begin : begin + _COUNTED_AT_A_TIME]
             texts = self.documents.take(some)
-            if self._weights is None:
-                sizes[some] = features.counts(texts, distinct=True, threads=self.threads)
-            else:
-                source, totals = features.source(texts), np.empty(len(some))
-                _native.total_weights(source, *self._weights.native(), self.threads, totals)
-                sizes[some] = np.rint(totals / RARITY_UNIT)
+            sizes[some] = document_sizes(features, texts, self._weights, threads=self.threads)
             self.release()
         return sizes
 
@@ -214,6 +206,18 @@ class Comparer:
                 tell=told,
             )
         return VerifiedPairs(left, right, similarity, distance)
+
+
+def document_sizes(
+    features: FeatureKind, texts: _native.Documents, weights: Weights | None, *, threads: int
+) -> Ints:
+    """Return the numbers of different features of texts, or what these weigh, in whole units."""
+    if weights is None:
+        return features.counts(texts, distinct=True, threads=threads)
+    source = features.source(texts)
+    totals = np.empty(len(source))
+    _native.total_weights(source, *weights.native(), threads, totals)
+    return np.rint(totals / RARITY_UNIT).astype(np.int64)
 
 
 def exact_similarities(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -22,13 +22,13 @@ from lookalike.corpora.base import BATCH_ROWS, KeptRows, arrow_positions, limite
 from lookalike.corpora.columns import unfiltered
 from lookalike.corpora.formats import is_table
 from lookalike.corpora.writing import local_file
+from lookalike.dedup.apply import inside
 from lookalike.dedup.pairs import (
     Ints,
     VerifiedPairs,
     count_every_pair,
     count_with_copies,
     distinct,
-    with_copies,
 )
 from lookalike.display import Column, TableColumns, arrow_batch
 from lookalike.errors import ArgumentError, DocumentError, FileError, ResultTooLargeError, Said
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 Ids = Callable[[Ints], Column]
 """Returns the ids of items, missing for -1."""
+IdOf = Callable[[int], str | int]
+"""Returns the id of an item."""
 
 _ENDINGS = ".txt, .jsonl, .json, .csv, .tsv or .parquet"
 
@@ -116,19 +118,27 @@ def _added(result: RowsResult, names: Sequence[str]) -> Callable[[int, int], dic
     return added
 
 
-def found_columns(result: DedupResult, rows: Ints, ids: Ids) -> dict[str, Column | NDArray[Any]]:
-    """Return what was found about items, which `ids` names."""
+def found_columns(
+    result: DedupResult, rows: Ints, ids: Ids, id_of: IdOf, old_id_of: IdOf
+) -> dict[str, Column | NDArray[Any]]:
+    """Return what was found about items, which `ids` and the two functions name."""
     group_of, similarity = result.group_of[rows], result.similarity[rows]
     alone = result.group_sizes[group_of] < 2
+    duplicate_of = ids(result.duplicate_of[rows])
+    if result.old:
+        own = id_column(id_of, result.duplicate_of[rows]).values
+        old = id_column(old_id_of, result.matched_old[rows]).values
+        either = [one if other is None else other for one, other in zip(own, old, strict=True)]
+        duplicate_of = Column(either, str | None)
     return {
         "kept": result.keep[rows],
         "group_id": ids(np.where(alone, -1, group_of)),
-        "duplicate_of": ids(result.duplicate_of[rows]),
+        "duplicate_of": duplicate_of,
         "similarity": Column(similarity, float | None, np.isnan(similarity)),
     }
 
 
-def id_column(id_of: Callable[[int], str | int] | None, rows: Ints) -> Column:
+def id_column(id_of: IdOf | None, rows: Ints) -> Column:
     """Return ids of rows, missing for -1; positions without `id_of`."""
     if id_of is None:
         return Column(rows, int | None, rows < 0)
@@ -167,7 +177,7 @@ def write_signatures(result: TextResult, path: Path) -> None:
 
 def check_pair_count(result: TextResult, limit: int, *, collapse: bool) -> None:
     """Raise an error if there are more pairs of documents than the limit."""
-    given = result.text_pairs, result.first_equal, result.documents.old
+    given = result.different_pairs, result.first_equal, result.documents.old
     fewer = count_with_copies(*given)
     every = result.settings.exact and not collapse
     count = count_every_pair(*given) if every else fewer
@@ -192,17 +202,40 @@ def check_pair_count(result: TextResult, limit: int, *, collapse: bool) -> None:
 def write_text_pairs(result: TextResult, path: Path, *, collapse: bool) -> int:
     """Write the verified pairs by id; with an old corpus, `old` says whether left is in it."""
     with limited(*result.limits):
-        return write_table(_text_pair_batches(result, collapse), path)
+        return write_table(all_pair_batches(result, result.ids, collapse=collapse), path)
 
 
-def _text_pair_batches(result: TextResult, collapse: bool) -> Iterator[Any]:
-    new_ids, old_ids = (partial(id_column, id_of) for id_of in (result.id, result.old_id))
+def all_pair_batches(
+    result: DedupResult,
+    ids: Ids,
+    *,
+    id_of: IdOf | None = None,
+    old_id_of: IdOf | None = None,
+    collapse: bool = False,
+    distances: bool = True,
+) -> Iterator[Any]:
+    """Yield all pairs as batches of a table; with an old corpus, `old` says whether left is in it.
+
+    Without an old corpus, `ids` names items. With one, `id_of` and `old_id_of` do (default:
+    `result.id` and `result.old_id`).
+    """
+    new_ids = partial(id_column, id_of or result.id)
+    old_ids = partial(id_column, old_id_of or result.old_id)
     for new, old in result.pair_batches(collapse=collapse):
-        if not result.documents.old:
-            yield from pair_batches(new, result.ids, result.ids)
+        if not result.old:
+            yield from pair_batches(new, ids, ids, distances=distances)
             continue
-        yield from pair_batches(old, old_ids, new_ids, old=True)
-        yield from pair_batches(new, new_ids, new_ids, old=False)
+        yield from pair_batches(old, old_ids, new_ids, distances=distances, old=True)
+        yield from pair_batches(new, new_ids, new_ids, distances=distances, old=False)
+
+
+def split_pairs(
+    parts: Iterable[VerifiedPairs], old: int
+) -> Iterator[tuple[VerifiedPairs, VerifiedPairs]]:
+    """Yield the pairs of new items, and those of an old item with a new one, by their positions."""
+    for part in parts:
+        is_old = part.left < old
+        yield part[~is_old].moved(old, old), part[is_old].moved(0, old)
 
 
 def pair_batches(
@@ -263,9 +296,11 @@ def write_kept_files(result: MediaResult, path: Path) -> int:
 
 def write_file_pairs(result: MediaResult, path: Path) -> int:
     """Write the pairs; an equal file is paired with the first one, at similarity 1."""
-    (pairs,) = with_copies(result.different_pairs, result.first_equal, 0)
-    paths = partial(_paths, result)
-    return write_table(pair_batches(pairs, paths, paths), path)
+    path_of, old_path_of = partial(_path, result), partial(_old_path, result)
+    batches = all_pair_batches(
+        result, partial(_paths, result), id_of=path_of, old_id_of=old_path_of
+    )
+    return write_table(batches, path)
 
 
 def write_files(result: MediaResult, rows: Ints, path: Path, *, annotated: bool = True) -> int:
@@ -313,15 +348,25 @@ def _file_columns(result: MediaResult, rows: Ints) -> TableColumns:
 
 def _annotated_columns(result: MediaResult, rows: Ints) -> TableColumns:
     """Return these and what was found."""
-    found = found_columns(result, rows, partial(_paths, result))
+    found = found_columns(
+        result, rows, partial(_paths, result), partial(_path, result), partial(_old_path, result)
+    )
     distance = distance_column(result.distance[rows])
     return {**_file_columns(result, rows), **found, "distance": distance}
 
 
 def _paths(result: MediaResult, rows: Ints) -> Column:
     """Return paths as they lead to files from here; missing for -1."""
-    paths = [None if row < 0 else _text(result.files[row]) for row in rows.tolist()]
+    paths = [None if row < 0 else _path(result, row) for row in rows.tolist()]
     return Column(paths, str | None)
+
+
+def _path(result: MediaResult, row: int) -> str:
+    return _text(result.files[row])
+
+
+def _old_path(result: MediaResult, row: int) -> str:
+    return _text(result.old_files[row])
 
 
 def _text(file: Path) -> str:
@@ -342,9 +387,7 @@ def _copy(result: MediaResult, rows: Ints, path: Path) -> int:
     with whole_folder(path) as folder:
         for row in rows.tolist():
             file = result.files[row]
-            # Without `..`, a path cannot lead out of the folder.
-            parts = (part for part in file.absolute().parts[1:] if part != "..")
-            target = folder / (file.relative_to(result.root) if result.root else Path(*parts))
+            target = folder / inside(result, file)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, target)
     return len(rows)

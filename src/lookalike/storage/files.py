@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from lookalike.errors import FileError
 
@@ -29,6 +29,20 @@ _ATTEMPTS = 10
 SQLITE = b"SQLite format 3\0"  # the first bytes of a database
 
 _unfinished: set[Path] = set()
+
+
+class FileState(NamedTuple):
+    """The identity of a file's content: another state means another or a changed file."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int  # nanoseconds since 1970
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileState:
+        """Return the state in the answer of `stat`."""
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
@@ -47,6 +61,14 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
     """Return whether this is a folder; raise `FileError` if that cannot be determined."""
     mode = _mode(path)
     return mode is not None and stat.S_ISDIR(mode)
+
+
+def is_file(text: str) -> bool:
+    """Return whether a text, which may be anything, is the name of a file."""
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a zero byte
+        return False
 
 
 @contextmanager

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,22 +31,29 @@ from lookalike.cli.terminal import (
     warn_left_out,
 )
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
+from lookalike.corpora.lengths import SHORT_CHARACTERS, SHORT_SHARE
 from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder, is_written_as_folder
 from lookalike.dedup import dedup
 from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, medium_with, refuse, support_lines, supports
-from lookalike.dedup.lengths import SHORT_CHARACTERS, SHORT_SHARE
 from lookalike.dedup.result import MediaResult, TextResult
-from lookalike.dedup.settings import DEVICES, DedupSettings
+from lookalike.dedup.settings import DEVICES, FILE_RULES, RULES, DedupSettings
 from lookalike.dedup.write import check_file_list, check_kept_files, is_folder_name
-from lookalike.errors import ArgumentError, LookalikeError, ResultTooLargeError, Said
+from lookalike.errors import (
+    ArgumentError,
+    FileError,
+    LookalikeError,
+    ResultTooLargeError,
+    Said,
+)
 from lookalike.features.choice import SHORT_NGRAM
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
 from lookalike.progress import progress_bars
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures.methods import usual_ngram
-from lookalike.storage.files import check_replaceable, same_file
+from lookalike.storage.changes import ACTIONS, Changes
+from lookalike.storage.files import check_replaceable, is_folder, is_there, same_file
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import AnyResult
@@ -65,7 +74,7 @@ input:
 {common.CORPUS}
 {kinds.KIND}
   --vectors COLUMN     compare the vectors in this column, by cosine
-  --against OLD        drop what is in OLD, a corpus or signature file
+  --against OLD        drop what is in OLD: a corpus, or old files
 comparison:
 output:
   -o --output TARGET   kept items: a file, a folder, an s3:// address, or -
@@ -75,7 +84,6 @@ output:
   --pairs TARGET       write the verified pairs to this file
   --report TARGET      write an HTML report to this file
   --dropped TARGET     write a list of the dropped images or recordings
-  --save-signatures TARGET  write the signatures of kept documents, for --against
   --json
   --quiet
 resources:
@@ -85,6 +93,8 @@ resources:
 advanced options:
 {common.corpus_details(", or a 40th of --memory-limit")}
 {common.FILTERS}
+  --save-signatures TARGET  write the signatures of kept documents, for --against
+  --journal TARGET     new file for the journal of --apply (default: named by date and time)
 {kinds.HASH}
   --rotated            also find rotated and mirrored images
   --recall SHARE       probability that a pair of vectors at the threshold is found (default: 0.999)
@@ -95,12 +105,20 @@ advanced options:
 """
 EXAMPLES = """\
   lookalike dedup corpus.jsonl -o unique.jsonl
-  lookalike dedup photos/ --report photos.html --dropped copies.csv
+  lookalike dedup photos/ --report photos.html --apply move copies/
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
 """
 DETAILS = f"""\
 A folder of mostly images or recordings is compared by content. Nothing is deleted: -o lists or
 copies the kept files. An input is replaced only with --in-place, after everything is written.
+
+--apply, for images and recordings, changes the dropped files after everything is written:
+  move DIR          move them to DIR, under the paths that they have in the folder
+  trash             move them to the trash of the desktop
+  hardlink          replace those that are equal to the kept file by a hard link to it
+  symlink           replace those that are equal to the kept file by a symbolic link to it
+  A file that has changed since it was read, or whose kept file has, is left alone. --dry-run shows
+  what would be done. `lookalike undo JOURNAL` undoes it, also after a crash.
 
 near-duplicates:
   two documents whose exact similarity is at least --threshold: Jaccard similarity of word
@@ -111,6 +129,11 @@ near-duplicates:
   numbers or codes (such as units) are different.
   Each dropped document was compared with a kept one (or one in OLD), and no two kept documents are
   known near-duplicates. Exceptions are --grouping components, --keep none and --no-verify.
+
+--keep RULE:
+  documents and vectors: {", ".join(RULES)} (drop the whole group), max:COLUMN, min:COLUMN;
+  vectors have no lengths. Files: {", ".join(FILE_RULES)},
+  path:PATTERN (files that match are kept before others), max:COLUMN, min:COLUMN
 
 options by kind, and with --engine spark; others are refused:
 {support_lines()}
@@ -123,6 +146,10 @@ more examples:
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
 """
 
+_LISTED = 20
+"""Files that are printed by name."""
+_LISTED_BYTES = 256 << 20
+"""Of names of files on standard input."""
 _HELD_BYTES, _HELD_SHARE = 128 << 20, 64
 """Of rows that will be written, held since they were read; and the share of a memory limit."""
 
@@ -130,6 +157,12 @@ _HELD_BYTES, _HELD_SHARE = 128 << 20, 64
 def add(parser: Parser) -> None:
     """Declare the settings, and the engine."""
     common.add_settings(parser, "comparison", ("threshold", "method", "exact", "keep"))
+    parser.group("output").add_argument(
+        "--apply",
+        nargs="+",
+        metavar="ACTION",
+        help="move DIR, trash, hardlink or symlink the dropped files; `lookalike undo` undoes it",
+    )
     parser.group(ADVANCED).add_argument(
         "--engine",
         type=_engine,
@@ -205,19 +238,21 @@ def _run(options: argparse.Namespace) -> None:
         _run_on_spark(options)
         return
     source: Corpus | list[Path]
-    old = None
+    old: Path | Corpus | list[Path] | None = None
     if kind in (TEXT, VECTORS):
         check_read_once([*options.input, options.against])
-        old = _old(options)
+        old = before = _old(options)
         source = common.corpus_of(options.input, options)
         if options.in_place and options.output is None:
             options.output = _only_file(source)
-        _check_row_outputs(options, source, old)
+        _check_row_outputs(options, source, before)
         if options.output is not None and kind == TEXT:
             source.room = min(_HELD_BYTES, (options.memory_limit or sys.maxsize) // _HELD_SHARE)
     else:
-        source = expand_paths(options.input)
-        _check_file_outputs(options, source)
+        source = expand_paths(_with_listed(options.input))
+        old = None if options.against is None else expand_paths([options.against])
+        _check_apply(options, [*source, *(old or [])])
+        _check_file_outputs(options, [*source, *(old or [])])
     arguments = _arguments(options, kind, typed)
     chosen = kind if kind in (TEXT, VECTORS) else medium_with(kind, arguments)
     if isinstance(chosen, Medium):
@@ -226,9 +261,16 @@ def _run(options: argparse.Namespace) -> None:
     with progress_bars(options.quiet or options.json, size) as progress:
         result = dedup(source, kind=chosen, against=old, progress=progress, **arguments)
         written = _write(options, result, progress)
+    more: dict[str, Any] = {}
+    if options.apply is not None:
+        action, folder = options.apply
+        applied = result.apply(action, folder, journal=options.journal, dry_run=options.dry_run)
+        more = {"applied": applied.to_dict()}
     # Rows are alone on standard output.
     file = sys.stderr if is_standard(options.output) else sys.stdout
-    _tell(options, result, written, file=file)
+    _tell(options, result, written, file=file, **more)
+    if options.apply is not None:
+        _tell_applied(options, applied)
     if isinstance(result, MediaResult):
         kinds.warn_problems(result.problems)
     if isinstance(result, TextResult):
@@ -302,6 +344,28 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
     return with_old_pages(corpus, options.html, options.page_limits)
 
 
+def _with_listed(names: Sequence[str]) -> list[str | Path]:
+    """Return the names of files, those on standard input in place of -.
+
+    Names on standard input end with a line, or with a zero byte if there is one.
+    """
+    found: list[str | Path] = []
+    for name in names:
+        if not is_standard(name):
+            found.append(name)
+            continue
+        check_read_once(names)
+        text = common.standard_input().read(_LISTED_BYTES + 1)
+        if len(text) > _LISTED_BYTES:
+            raise ArgumentError(
+                f"the list of files on standard input has more than {_LISTED_BYTES:,} bytes; give "
+                "the folder instead"
+            )
+        end = b"\0" if b"\0" in text else b"\n"
+        found += [Path(os.fsdecode(path)) for path in text.split(end) if path]
+    return found
+
+
 def _only_file(corpus: Corpus) -> Path:
     """Return the file to replace."""
     if len(corpus.files) != 1 or corpus.format == "files" or corpus.spool is not None:
@@ -367,6 +431,66 @@ def _check_file_outputs(options: argparse.Namespace, paths: Sequence[Path]) -> N
             check_outside_folder(folder if folder.is_dir() else None, path)
         common.check_not_read(f"--{name}", path, [file for file in paths if not file.is_dir()])
         check(path)
+
+
+def _check_apply(options: argparse.Namespace, paths: Sequence[Path]) -> None:
+    """Replace the words of --apply by an action and a folder; refuse what cannot be done."""
+    if options.apply is None:
+        refuse_given(options, ("journal",), "needs --apply, which it is for")
+        return
+    action, *more = options.apply
+    if action not in ACTIONS:
+        raise ArgumentError(Said("apply"), f" is {action!r}; expected {', '.join(ACTIONS)}")
+    if action == "move" and len(more) != 1:
+        raise ArgumentError(Said("apply"), " move needs one folder: --apply move DIR")
+    if action != "move" and more:
+        raise ArgumentError(
+            Said("apply"), f" {action} takes no folder, got {more[0]}; put inputs before options"
+        )
+    folder = Path(more[0]) if more else None
+    for path in paths:
+        if folder is not None and path.is_dir():
+            check_outside_folder(path, folder)
+    if folder is not None and is_there(folder) and not is_folder(folder):
+        raise ArgumentError(Said("apply"), f" move needs a folder, and {folder} is a file")
+    if options.keep == "none":
+        raise ArgumentError(
+            Said("apply"),
+            " needs a kept file for each dropped one; with --keep none, no similar file is kept",
+        )
+    if options.journal is not None:
+        options.journal = Path(options.journal)
+        common.check_folder(options.journal)
+        if is_there(options.journal):
+            raise FileError(f"--journal {options.journal} exists already; give a new name")
+    options.apply = action, folder
+
+
+_DONE = {
+    "move": "moved",
+    "trash": "moved to the trash",
+    "hardlink": "replaced by hard links",
+    "symlink": "replaced by symbolic links",
+}
+
+
+def _tell_applied(options: argparse.Namespace, applied: Changes) -> None:
+    """Print what was done to the dropped files, and which of them were left alone."""
+    named = [escape_terminal(f"{one.path}: {one.reason}", 500) for one in applied.left_alone]
+    if not (options.json or options.quiet):
+        would = "would be " if options.dry_run else ""
+        say(f"\n{counted(len(applied.done), 'file')} {would}{_DONE[applied.action]}")
+        if options.dry_run:
+            for one in applied.to_dict()["done"][:_LISTED]:
+                say(f"  {escape_terminal(one['path'])} -> {escape_terminal(one['target'])}")
+            if len(applied.done) > _LISTED:
+                say(f"  and {len(applied.done) - _LISTED:,} more; --json lists all")
+        if applied.journal is not None:
+            say(f"  undo it: lookalike undo {escape_terminal(shlex.quote(str(applied.journal)))}")
+    for name in named[:_LISTED]:
+        warn(name, kind="left alone: ")
+    if len(named) > _LISTED:
+        warn(f"{len(named) - _LISTED:,} more", kind="left alone: ")
 
 
 def _check_outputs(options: argparse.Namespace, reason: str, folder: bool) -> list[Path]:
@@ -466,7 +590,6 @@ def _run_on_spark(options: argparse.Namespace) -> None:
     _check_spark(options)
     from lookalike.spark import job
     from lookalike.spark.files import SparkCorpus, check_new, session_of
-    from lookalike.spark.job import SPARK_SETTINGS
     from lookalike.spark.sources import OldFiles
 
     start = time.perf_counter()
@@ -494,7 +617,7 @@ def _run_on_spark(options: argparse.Namespace) -> None:
         page_limits=options.page_limits,
         work=None if options.work is None else _address(str(options.work)),
         **vars(common.filters_of(options)),
-        **{name: value for name, value in settings.items() if name in SPARK_SETTINGS},
+        **settings,
     )
     bad = corpus.bad + (0 if old is None else old.bad)
     with found:

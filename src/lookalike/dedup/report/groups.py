@@ -105,7 +105,7 @@ def _by_size(result: TextResult) -> Iterator[Ints]:
 
 def least_similar(result: TextResult, most: int = PAIRS) -> list[ShownPair]:
     """Return accepted pairs, the least similar first, few of each group; no equal ones."""
-    pairs, old = result.text_pairs, result.documents.old
+    pairs, old = result.different_pairs, result.documents.old
     different = pairs[np.flatnonzero((pairs.similarity < 1) & (pairs.left >= old))].moved(old, old)
     groups = result.group_of[different.left]
     return _few_of_each(different, different.similarity, groups, most)

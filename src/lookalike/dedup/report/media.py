@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,7 @@ def write_report(result: MediaResult, path: Path, command: Sequence[str] | None 
         ("summary", "Summary", summary_tiles(result)),
         ("groups", "Groups", cards),
         ("others", "More groups", _listed([result.kind, "kept", "dropped"], rows, len(rest))),
+        ("old", f"Old {result.kind}", _in_old(result, partial(_relation, result))),
         ("left-out", "Left out", _left_out(result)),
         ("settings", "Settings", settings_cards(settings, command, call)),
     ]
@@ -80,6 +81,7 @@ def write_vector_report(result: VectorResult, path: Path, command: Sequence[str]
     sections = [
         ("summary", "Summary", summary_tiles(result)),
         ("groups", "Groups", _listed(heads, rows, len(groups), [0, 1])),
+        ("old", "Old rows", _in_old(result, lambda row: similarity_text(result.similarity[row]))),
         ("settings", "Settings", settings_cards(settings, command, call)),
     ]
     about = [lead(result, found, "row"), warnings_card(result)]
@@ -113,17 +115,42 @@ def _group(result: MediaResult, rows: list[int], most: int) -> str:
 
 def _file(result: MediaResult, row: int, most: int) -> dict[str, Any]:
     look = result.medium.preview(result.files[row], most, memory=result.memory_limit)
-    kept, first, relation = bool(result.keep[row]), result.first_equal, "the same file"
-    if first[row] != first[result.duplicate_of[row]] and not kept:
-        distance = int(result.distance[row])
-        relation = result.medium.describe_pair(float(result.similarity[row]), distance)
+    kept = bool(result.keep[row])
     return {
         "look": Markup(look) if look else "",
         "kept": kept,
-        "relation": relation,
+        "relation": "" if kept else _relation(result, row),
         "name": _name(result, row),
         "facts": f"{result.descriptions[row]}, {size_text(int(result.sizes[row]))}",
     }
+
+
+def _relation(result: MediaResult, row: int) -> str:
+    """Return how similar a dropped file is to the kept or old one."""
+    first, old, matched = result.first_equal, result.old, int(result.matched_old[row])
+    other = matched if matched >= 0 else old + int(result.duplicate_of[row])
+    if first[old + row] == first[other]:
+        return "the same file"
+    return result.medium.describe_pair(float(result.similarity[row]), int(result.distance[row]))
+
+
+def _in_old(result: DedupResult, relation: Callable[[int], str]) -> str:
+    """Return a table of the items that are in the old corpus, the least similar first."""
+    rows = np.flatnonzero(result.matched_old >= 0)
+    rows = rows[np.argsort(result.similarity[rows], kind="stable")]
+    if not len(rows):
+        return ""
+    parts = pieces(TEMPLATE)
+    listed = (
+        [
+            parts.id(_name(result, row)),
+            parts.id(clipped(one_line(str(result.old_id(int(result.matched_old[row])))), _NAME)),
+            relation(row),
+        ]
+        for row in rows[:_LISTED].tolist()
+    )
+    rest = f"And {len(rows) - _LISTED:,} more." if len(rows) > _LISTED else ""
+    return parts.listed_groups(["dropped", "old", "similarity"], listed, [], rest)
 
 
 def _name(result: DedupResult, row: int) -> str:

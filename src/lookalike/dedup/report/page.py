@@ -165,7 +165,7 @@ def _sizes(result: TextResult) -> str:
 def _similarities(result: TextResult) -> str:
     """Return the histogram, without pairs of equal texts: they would hide all others."""
     counts, settings = result.counts, result.settings
-    different, rejected = result.text_pairs.similarity, result.rejected.similarity
+    different, rejected = result.different_pairs.similarity, result.rejected.similarity
     equal = result.equal_pairs
     all_rejected = counts.compared_pairs - len(different)
     title = "Similarities" if settings.verify else "Similarities (estimated)"
@@ -190,24 +190,19 @@ def _s_curve(result: TextResult) -> str:
     if result.complete:
         return figure(title, "", "Every pair at or above the threshold was found (exact).")
     chance, words = figures.proposal_chance(settings, len(result.signed.positions))
-    at_threshold = float(chance(np.array([settings.threshold]))[0])
+    certain = float(chance(np.array([settings.threshold]))[0])
+    # A chance that is not quite certain is never shown as 100%.
+    at_threshold = "more than 99.99%" if 0.9999 < certain < 1 else f"{100 * certain:.4g}%"
     half = figures.similarity_of_chance(chance, 0.5)
     then = "compared exactly" if settings.verify else "accepted by the distance of their signatures"
     caption = (
         f"{words[0].upper()}{words[1:]}: at {settings.threshold:g} with a probability of "
-        f"{_percent(at_threshold)}, at {half:.2f} with 50%. Proposed pairs are then {then}."
+        f"{at_threshold}, at {half:.2f} with 50%. Proposed pairs are then {then}."
     )
     more = "more permutations" if settings.by_bands else "a larger radius"
     chart = figures.chance_chart(chance, settings.threshold, _measure(result))
-    advice = more if at_threshold < LIKELY else ""
+    advice = more if certain < LIKELY else ""
     return figure(title, chart, pieces(TEMPLATE).chance(caption, advice))
-
-
-def _percent(share: float) -> str:
-    """Return a chance; one that is not quite certain is never shown as 100%."""
-    if 0.9999 < share < 1:
-        return "more than 99.99%"
-    return f"{100 * share:.4g}%"
 
 
 def _measure(result: TextResult) -> str:
@@ -227,14 +222,14 @@ def _timing(result: TextResult) -> str:
         rows.append([*(parts.bold(cell) if step == "all" else cell for cell in cells), bar])
     found = (
         f"{counted(result.counts.proposed_pairs, 'pair')} of different texts proposed, "
-        f"{result.counts.compared_pairs:,} compared, {len(result.text_pairs):,} accepted. "
+        f"{result.counts.compared_pairs:,} compared, {len(result.different_pairs):,} accepted. "
         f"Beside these: {counted(result.equal_pairs, 'pair')} of equal texts."
     )
     if result.complete:
         found = (
             f"All {counted(result.counts.verified_pairs, 'pair')} of documents at or above the "
-            f"threshold: {len(result.text_pairs):,} of different texts, their copies counted once, "
-            f"and {counted(result.equal_pairs, 'pair')} of equal texts among them."
+            f"threshold: {len(result.different_pairs):,} of different texts, their copies counted "
+            f"once, and {counted(result.equal_pairs, 'pair')} of equal texts among them."
         )
     return parts.steps(rows, found)
 

@@ -44,6 +44,10 @@ def media_call_text(result: MediaResult) -> str:
         signer = getattr(result.medium, name, None)
         text = f"la.{signer!r}" if isinstance(signer, Signer) else repr(value)
         given.append(f"{name}={text}")
+    if result.keep_rule != "best":
+        given.append(f"keep={argument_text('keep', result.keep_rule)}")
+    if result.old:
+        given.append("against=against")
     return f"la.dedup({', '.join(given)}).report('report.html')"
 
 
@@ -58,7 +62,9 @@ def vector_call_text(result: VectorResult) -> str:
         **_format(result.source),
     }
     named = (f"{name}={value!r}" for name, value in given.items() if value is not None)
-    return f"la.dedup({', '.join([_source(result.source), *named])}).report('report.html')"
+    against = ["against=against"] if result.old else []
+    every = [_source(result.source), *against, *named]
+    return f"la.dedup({', '.join(every)}).report('report.html')"
 
 
 def reading_arguments(corpus: Corpus, columns: Columns) -> list[str]:
