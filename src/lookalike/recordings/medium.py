@@ -93,7 +93,7 @@ class RecordingMedium(Medium[list[Fingerprint]]):
             described=[_described(info) for info in infos],
             content=fingerprints,
             problems=problems,
-            without_features=sum(len(one.words) == 0 for one in fingerprints),
+            without_features=np.array([len(one.words) == 0 for one in fingerprints], bool),
         )
 
     def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> SimilarPairs:

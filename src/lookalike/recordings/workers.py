@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lookalike.errors import DocumentError
-from lookalike.processes import Failure, Stop, Task, run, run_in_order
+from lookalike.processes import Failure, Stop, Task, keep_freed_memory, run, run_in_order
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import AudioInfo, excerpt
 
@@ -55,6 +55,7 @@ def excerpt_of(file: Path, most: int) -> bytes | None:
 
 def _hasher() -> Callable[[bytes, str], Any]:
     """Return a function that returns words, offsets and facts about a file, or a reason."""
+    keep_freed_memory()
 
     def hash(path: bytes, kind: str) -> Any:
         try:
