@@ -77,10 +77,18 @@ nb::tuple arrays_of(words::BuiltSegment built) {
                     built.counts);
 }
 
+words::WordKind kind_of(const std::string& name) {
+    if (name == "porter")
+        return words::WordKind::porter;
+    expect(name == "plain" || name == "trigram", "an unknown kind of words");
+    return name == "plain" ? words::WordKind::plain : words::WordKind::trigram;
+}
+
 // The bags of texts, and where each of them begins.
-nb::tuple word_bags(const Documents& documents, bool stems, std::size_t threads) {
+nb::tuple word_bags(const Documents& documents, const std::string& kind, std::size_t threads) {
+    const words::WordKind wanted = kind_of(kind);
     words::Bags bags = without_gil(
-        [&] { return words::bags_of(documents.texts, stems, threads, python_signals); });
+        [&] { return words::bags_of(documents.texts, wanted, threads, python_signals); });
     return tuple_of(bags.offsets, bags.bytes);
 }
 
@@ -118,16 +126,17 @@ void bind_words(nb::module_& module) {
             "numbers"_a.noconvert(), "lengths"_a.noconvert(), "words"_a.noconvert(),
             "offsets"_a.noconvert(), "documents"_a.noconvert(), "counts"_a.noconvert());
 
-    module.def("word_bags", &word_bags, "documents"_a, "stems"_a, "threads"_a);
+    module.def("word_bags", &word_bags, "documents"_a, "kind"_a, "threads"_a);
     module.def(
         "query_words",
-        [](const Documents& query, bool stems) {
+        [](const Documents& query, const std::string& kind) {
             expect(query.texts.size() == 1, "another number of queries than one");
+            const words::WordKind wanted = kind_of(kind);
             words::QueryWords found =
-                without_gil([&] { return words::query_words(query.texts.front(), stems); });
+                without_gil([&] { return words::query_words(query.texts.front(), wanted); });
             return nb::make_tuple(found.words, to_numpy(std::move(found.hashes)));
         },
-        "query"_a, "stems"_a);
+        "query"_a, "kind"_a);
     module.def("hash_bags", &hash_bags, "numbers"_a.noconvert(), "ids"_a, "offsets"_a.noconvert(),
                "bags"_a.noconvert(), "hashes"_a.noconvert());
     module.def(

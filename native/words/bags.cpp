@@ -5,6 +5,7 @@
 #include "bits/hash.hpp"
 #include "bits/operation.hpp"
 #include "text/features.hpp"
+#include "text/unicode.hpp"
 #include "words/porter.hpp"
 
 namespace lookalike::words {
@@ -22,12 +23,12 @@ std::uint64_t hash_of_stem(const unsigned char* word, std::size_t length) {
     return bits::xxh64(letters, stem(letters, length));
 }
 
-std::uint64_t hash_of(const unsigned char* word, std::size_t length, bool stems,
+std::uint64_t hash_of(const unsigned char* word, std::size_t length, WordKind kind,
                       BagScratch& scratch) {
-    const std::uint64_t own =
-        length < text::kReadable ? bits::xxh64_short(word, length) : bits::xxh64(word, length);
+    const std::uint64_t own = bits::xxh64(word, length);
     const auto is_letter = [](unsigned char byte) { return byte >= 'a' && byte <= 'z'; };
-    if (!stems || length > kLongestStemmed || !std::all_of(word, word + length, is_letter))
+    if (kind != WordKind::porter || length > kLongestStemmed ||
+        !std::all_of(word, word + length, is_letter))
         return own & kHashMask;
     if (const std::uint64_t* known = scratch.stems.find(own))
         return *known;
@@ -36,14 +37,169 @@ std::uint64_t hash_of(const unsigned char* word, std::size_t length, bool stems,
     return scratch.stems[own] = hash_of_stem(word, length) & kHashMask;
 }
 
+bool is_upper(unsigned char byte) {
+    return byte >= 'A' && byte <= 'Z';
+}
+bool is_lower(unsigned char byte) {
+    return byte >= 'a' && byte <= 'z';
+}
+bool is_digit(unsigned char byte) {
+    return byte >= '0' && byte <= '9';
+}
+bool is_ascii(const unsigned char* word, std::size_t length) {
+    return std::all_of(word, word + length, [](unsigned char byte) { return byte < 0x80; });
+}
+
+// Whether a part of a compound begins at `at`: "Top|Sig", "TCP|Sockets", "utf|8".
+bool begins_part(const unsigned char* word, std::size_t at, std::size_t length) {
+    const unsigned char before = word[at - 1], here = word[at];
+    if (is_digit(before) != is_digit(here))
+        return true;
+    return is_upper(here) &&
+           (is_lower(before) || (is_upper(before) && at + 1 < length && is_lower(word[at + 1])));
+}
+
+// The word in lower case, in the scratch.
+std::size_t lower_word(const unsigned char* word, std::size_t length, BagScratch& scratch) {
+    scratch.lowered.resize(std::max(scratch.lowered.size(), 2 * length + 4));
+    unsigned char* to = scratch.lowered.data();
+    if (is_ascii(word, length)) {
+        for (std::size_t at = 0; at < length; ++at)
+            to[at] = text::kAsciiLower[word[at]];
+        return length;
+    }
+    for (const unsigned char *at = word, *const end = word + length; at < end;) {
+        const text::Decoded decoded = text::decode(at, end);
+        at += decoded.length;
+        const bool mark = text::classify(decoded.code) == text::CharacterClass::mark;
+        to = text::encode(mark ? decoded.code : text::lower(decoded.code), to);
+    }
+    return static_cast<std::size_t>(to - scratch.lowered.data());
+}
+
+// Whether a word is a character of a script without spaces.
+bool is_alone(const unsigned char* word, std::size_t length) {
+    return *word >= 0x80 &&
+           text::classify(text::decode(word, word + length).code) == text::CharacterClass::alone;
+}
+
+// Calls on_piece(bytes, length) for each `count` characters that follow each other; `ends` are
+// those of the characters.
+template <class OnPiece>
+void each_piece(const unsigned char* from, const std::vector<std::size_t>& ends, std::size_t count,
+                OnPiece on_piece) {
+    for (std::size_t last = count; last <= ends.size(); ++last) {
+        const std::size_t begin = last == count ? 0 : ends[last - count - 1];
+        on_piece(from + begin, ends[last - 1] - begin);
+    }
+}
+
+// Calls on_piece(bytes, length) for each run of three characters, or for a shorter word.
+template <class OnPiece>
+void each_trigram(const unsigned char* word, std::size_t length, BagScratch& scratch,
+                  OnPiece on_piece) {
+    scratch.ends.clear();
+    for (std::size_t at = 0; at < length;) {
+        at += text::decode(word + at, word + length).length;
+        scratch.ends.push_back(at);
+    }
+    each_piece(word, scratch.ends, std::min<std::size_t>(3, scratch.ends.size()), on_piece);
+}
+
+// Calls on_run() for each run of characters of scripts without spaces, which is in the scratch.
+template <class OnRun>
+void each_run(std::string_view text, BagScratch& scratch, OnRun on_run) {
+    std::vector<unsigned char>& run = scratch.run;
+    std::vector<std::size_t>& ends = scratch.ends;
+    run.clear();
+    ends.clear();
+    const auto end_run = [&] {
+        if (!ends.empty())
+            on_run();
+        run.clear();
+        ends.clear();
+    };
+    const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+    const auto* const end = at + text.size();
+    while (at < end) {
+        if (*at < 0x80) {
+            end_run();
+            at = std::find_if(at, end, [](unsigned char byte) { return byte >= 0x80; });
+            continue;
+        }
+        const text::Decoded decoded = text::decode(at, end);
+        const text::CharacterClass kind = text::classify(decoded.code);
+        if (kind == text::CharacterClass::alone) {
+            run.insert(run.end(), at, at + decoded.length);
+            ends.push_back(run.size());
+        } else if (kind == text::CharacterClass::mark) {
+            if (!ends.empty()) {
+                run.insert(run.end(), at, at + decoded.length);
+                ends.back() = run.size();
+            }
+        } else {
+            end_run();
+        }
+        at += decoded.length;
+    }
+    end_run();
+}
+
+// Calls on_hash(hash, lead) for each word of a document, once for each time that it counts.
+template <class OnHash>
+void each_hash(std::string_view text, WordKind kind, BagScratch& scratch, OnHash on_hash) {
+    std::size_t words = 0, pairs = 0;
+    bool alone = false;
+    const text::WordOptions as_written{.lowercase = false};
+    text::each_word(text, as_written, scratch, [&](const unsigned char* word, std::size_t length) {
+        const bool lead = words++ < kLead;
+        const std::size_t size = lower_word(word, length, scratch);
+        const unsigned char* const lowered = scratch.lowered.data();
+        if (is_alone(word, length)) {
+            alone = true;
+            on_hash(hash_of(lowered, size, kind, scratch), lead);
+            return;
+        }
+        if (kind == WordKind::trigram) {
+            each_trigram(lowered, size, scratch,
+                         [&](const unsigned char* piece, std::size_t bytes) {
+                             on_hash(hash_of(piece, bytes, kind, scratch), lead);
+                         });
+            return;
+        }
+        on_hash(hash_of(lowered, size, kind, scratch), lead);
+        if (length > kLongestStemmed || !is_ascii(word, length))
+            return;
+        std::size_t begin = 0;
+        for (std::size_t at = 1; at <= length; ++at) {
+            if (at < length ? !begins_part(word, at, length) : begin == 0)
+                continue;
+            on_hash(hash_of(lowered + begin, at - begin, kind, scratch), false);
+            begin = at;
+        }
+    });
+    if (!alone)
+        return;
+    each_run(text, scratch, [&] {
+        for (const std::size_t count : {2, 3}) {
+            if (count == 3 && kind != WordKind::trigram)
+                continue;
+            each_piece(scratch.run.data(), scratch.ends, count,
+                       [&](const unsigned char* piece, std::size_t bytes) {
+                           on_hash(hash_of(piece, bytes, kind, scratch), pairs++ < kLead);
+                       });
+        }
+    });
+}
+
 }  // namespace
 
-void append_bag(std::string_view text, bool stems, BagScratch& scratch,
+void append_bag(std::string_view text, WordKind kind, BagScratch& scratch,
                 std::vector<std::uint8_t>& bag) {
     std::vector<std::uint64_t>& hashes = scratch.hashes;
     hashes.clear();
-    text::each_word(text, {}, scratch, [&](const unsigned char* word, std::size_t length) {
-        hashes.push_back(hash_of(word, length, stems, scratch));
+    each_hash(text, kind, scratch, [&](std::uint64_t hash, bool lead) {
+        hashes.insert(hashes.end(), lead ? 2 : 1, hash);
     });
     std::sort(hashes.begin(), hashes.end());
     for (std::size_t begin = 0, end; begin < hashes.size(); begin = end) {
@@ -56,7 +212,7 @@ void append_bag(std::string_view text, bool stems, BagScratch& scratch,
     }
 }
 
-Bags bags_of(const std::vector<std::string_view>& texts, bool stems, std::size_t threads,
+Bags bags_of(const std::vector<std::string_view>& texts, WordKind kind, std::size_t threads,
              const bits::Checkpoint& checkpoint) {
     const std::size_t runs = (texts.size() + kTextsPerRun - 1) / kTextsPerRun;
     std::vector<Bags> parts(runs);
@@ -67,7 +223,7 @@ Bags bags_of(const std::vector<std::string_view>& texts, bool stems, std::size_t
             Bags& part = parts[begin / kTextsPerRun];
             for (std::size_t text = begin; text < end; ++text) {
                 bits::stop_if_canceled();  // texts may be long
-                append_bag(texts[text], stems, scratches[worker], part.bytes);
+                append_bag(texts[text], kind, scratches[worker], part.bytes);
                 part.offsets.push_back(static_cast<std::int64_t>(part.bytes.size()));
             }
         });
@@ -94,17 +250,30 @@ bool is_bag(const std::uint8_t* bag, std::size_t bytes) {
     return true;
 }
 
-QueryWords query_words(std::string_view text, bool stems) {
+QueryWords query_words(std::string_view text, WordKind kind) {
     QueryWords found;
     BagScratch scratch;
     text::HashMap<text::Nothing> known;
-    text::each_word(text, {}, scratch, [&](const unsigned char* word, std::size_t length) {
-        const std::uint64_t hash = hash_of(word, length, stems, scratch);
+    const auto add = [&](const unsigned char* word, std::size_t length) {
+        const std::uint64_t hash = hash_of(word, length, kind, scratch);
         if (known.find(hash))
             return;
         known[hash];
         found.words.emplace_back(reinterpret_cast<const char*>(word), length);
         found.hashes.push_back(hash);
+    };
+    text::each_word(text, {}, scratch, [&](const unsigned char* word, std::size_t length) {
+        if (is_alone(word, length))
+            return;
+        if (kind == WordKind::trigram)
+            each_trigram(word, length, scratch, add);
+        else
+            add(word, length);
+    });
+    // The longest pieces of a run that documents have.
+    each_run(text, scratch, [&] {
+        const std::size_t most = kind == WordKind::trigram ? 3 : 2;
+        each_piece(scratch.run.data(), scratch.ends, std::min(most, scratch.ends.size()), add);
     });
     return found;
 }

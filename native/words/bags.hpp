@@ -1,5 +1,9 @@
 // The words of texts, without their order: what a keyword index holds of a document.
 //
+// The first words of a document count twice, because they often say what it is about. The parts of
+// a compound ("TopSig", "utf8") count beside it. Characters of scripts without spaces are words of
+// their own in a document, and so are two that follow each other; a query is made of the pairs.
+//
 // A bag is a row of 6-byte entries, ascending: the hash of a word (40 bits) times 256 plus how
 // often it occurs, at most 255, little-endian.
 #pragma once
@@ -18,9 +22,16 @@ namespace lookalike::words {
 
 constexpr std::size_t kEntryBytes = 6;
 constexpr std::uint64_t kMostCount = 255;
+constexpr std::size_t kLead = 15;  // the first words of a document, which count twice
+
+// English words by their stems; words as they are written; or runs of three characters of words.
+enum class WordKind : std::uint8_t { porter, plain, trigram };
 
 struct BagScratch : text::WordScratch {
     std::vector<std::uint64_t> hashes;
+    std::vector<unsigned char> lowered;
+    std::vector<unsigned char> run;      // characters of a script without spaces
+    std::vector<std::size_t> ends;       // of the characters of a run or a word
     text::HashMap<std::uint64_t> stems;  // hash of a word to hash of its stem, for frequent words
 };
 
@@ -31,8 +42,8 @@ inline std::uint64_t entry_at(const std::uint8_t* from) {
     return entry;
 }
 
-// Appends the bag of a text; with `stems`, English words are stemmed.
-void append_bag(std::string_view text, bool stems, BagScratch& scratch,
+// Appends the bag of a text.
+void append_bag(std::string_view text, WordKind kind, BagScratch& scratch,
                 std::vector<std::uint8_t>& bag);
 
 // The bags of texts, one behind the other: bag i is at offsets[i] to offsets[i + 1].
@@ -40,7 +51,7 @@ struct Bags {
     std::vector<std::int64_t> offsets{0};
     std::vector<std::uint8_t> bytes;
 };
-Bags bags_of(const std::vector<std::string_view>& texts, bool stems, std::size_t threads,
+Bags bags_of(const std::vector<std::string_view>& texts, WordKind kind, std::size_t threads,
              const bits::Checkpoint& checkpoint);
 
 // Whether the bytes are a bag.
@@ -51,6 +62,6 @@ struct QueryWords {
     std::vector<std::string> words;
     std::vector<std::uint64_t> hashes;
 };
-QueryWords query_words(std::string_view text, bool stems);
+QueryWords query_words(std::string_view text, WordKind kind);
 
 }  // namespace lookalike::words

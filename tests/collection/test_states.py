@@ -186,12 +186,12 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
 
     @rule(
         query=st.lists(st.sampled_from(("text", "d", "n", "0", "1", "2", "7", "none")), max_size=4),
-        k=counts, who=st.integers(0, 1), asked=asked, spare=st.integers(2, 8),
+        k=counts, who=st.integers(0, 1), asked=asked, growth=st.integers(2, 8),
     )  # fmt: skip
     def search_by_words(
-        self, query: list[str], k: int, who: int, asked: dict[str, Any], spare: int
+        self, query: list[str], k: int, who: int, asked: dict[str, Any], growth: int
     ) -> None:
-        word_search._SPARE = spare
+        word_search._GROWTH = growth
         texts = {id: text_of(id, described) for id, (_, described) in self.known.items()}
         nearest = word_model.nearest(texts, " ".join(query), "porter")
         allowed = [
@@ -266,6 +266,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
     @rule()
     def repair(self) -> None:
         assert self.handles[0].repair().ok
+        self.known = dict(sorted(self.known.items()))  # the order of the keyword index
         self.version += 1
 
     @rule(number=st.integers(0, 10**9))
@@ -300,6 +301,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         self, names: list[str], rows: oracle.Signatures, described: list[dict[str, Any]]
     ) -> None:
         for id, row, one in zip(names, rows, described, strict=True):
+            self.known.pop(id, None)  # what is written comes last
             self.known[id] = (row.tobytes(), one)
         self.version += 1
 

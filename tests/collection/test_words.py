@@ -16,20 +16,24 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
-from lookalike.collection.answers import chance_distance
 from lookalike.collection.search import postings
 from lookalike.collection.search import words as word_search
 from lookalike.collection.search.postings import WordIndex
 from lookalike.collection.search.words import words_of_query
 from lookalike.collection.stores.words import Bags, bags_of
+from lookalike.signatures.estimates import chance_distance
 from support.oracles import words as oracle
 
-KINDS = ("porter", "plain")
-VOCABULARY = "the of fox foxes jumping jumped jumps relational x 狐 2024 été naïve ß".split()
+KINDS = ("porter", "plain", "trigram")
+VOCABULARY = (
+    "the of fox foxes jumping jumped jumps relational x 狐 2024 été naïve ß TopSig TCPSockets utf8 "
+    "狐は 走る狐 กา กา์ Éte"
+).split()
 texts = st.lists(
     st.one_of(st.sampled_from(VOCABULARY[:3]), st.sampled_from(VOCABULARY)), max_size=12
 ).map(" ".join)
 queries = st.lists(st.sampled_from([*VOCABULARY, "unknown"]), max_size=6).map(" ".join)
+SCRIPTS = "aZé9_ -.\n狐走るはกา\u0e4c\u0301한Σßİ"
 ENDINGS = (
     "s sses ies ss eed ed ing at bl iz y ational tional enci anci izer abli alli entli eli ousli "
     "ization ation ator alism iveness fulness ousness aliti iviti biliti icate ative alize iciti "
@@ -70,10 +74,42 @@ def test_examples_of_porter(word: str, stem: str) -> None:
     assert words_of_query(word, "porter")[1].tolist() == hashes(stem).tolist()
 
 
-@given(st.one_of(st.text(), texts), st.sampled_from(KINDS))
+@given(st.one_of(st.text(), texts, st.text(SCRIPTS, max_size=60)), st.sampled_from(KINDS))
+@settings(max_examples=400)
 def test_bags_of_words(text: str, kind: str) -> None:
     (bag,) = bags_of([text], kind)
     assert bag == oracle.packed(oracle.bag(text, kind))
+    assert words_of_query(text, kind).hashes.tolist() == [
+        oracle.hash_of(word) for word in oracle.query_words(text, kind)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "counts"),
+    [
+        ("UTF8 in TopSig", "plain", {"utf8": 2, "utf": 1, "8": 1, "in": 2, "topsig": 2, "top": 1,
+                                     "sig": 1}),
+        ("音楽の", "plain", {"音": 2, "楽": 2, "の": 2, "音楽": 2, "楽の": 2}),
+        ("Foxes a", "trigram", {"fox": 2, "oxe": 2, "xes": 2, "a": 2}),
+        ("word " * 20, "plain", {"word": 35}),
+    ],
+)  # fmt: skip
+def test_what_counts(text: str, kind: str, counts: dict[str, int]) -> None:
+    assert bags_of([text], kind) == [oracle.packed(counts)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("MP3 Player", "porter", ["mp3", "player"]),
+        ("音楽再生 fox", "porter", ["fox", "音楽", "楽再", "再生"]),
+        ("音", "porter", ["音"]),
+        ("音楽再生 ab foxy", "trigram", ["ab", "fox", "oxy", "音楽再", "楽再生"]),
+        ("音楽", "trigram", ["音楽"]),
+    ],
+)  # fmt: skip
+def test_what_a_query_looks_for(text: str, kind: str, words: list[str]) -> None:
+    assert words_of_query(text, kind).words == words
 
 
 def test_counts_end_at_255() -> None:
@@ -296,7 +332,7 @@ def test_documents_come_and_go(
     url: str, keep_text: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(word_search.WordSearch, "save_after", 1)
-    monkeypatch.setattr(word_search, "_SPARE", 2)
+    monkeypatch.setattr(word_search, "_GROWTH", 2)
     rng, known = np.random.default_rng(5), dict[str, str]()
     docs = opened(url, keep_text=keep_text)
     other = opened(url, keep_text=keep_text)
@@ -308,9 +344,10 @@ def test_documents_come_and_go(
             known = {id: text for id, text in known.items() if id not in some}
         else:
             docs.upsert([*written], [*written.values()])
-            known |= written
+            known = {id: text for id, text in known.items() if id not in some} | written
         if step % 7 == 5:
             assert docs.repair().ok
+            known = dict(sorted(known.items()))  # texts are read by id
         if step % 5 == 2:
             docs.close()
             docs = opened(url, keep_text=keep_text)
@@ -337,6 +374,30 @@ def test_conditions_go_on_until_there_are_enough(url: str) -> None:
         docs.add(ids, ["fox"] * 300, metadata=[{"n": at % 100} for at in range(300)])
         assert docs.search("fox", 2, where={"n": 77}).ids == ["d077", "d177"]
         assert docs.search("fox", 5).ids == ids[:5]
+
+
+def test_ties_are_not_all_read(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents of equal scores are found in the order in which they were written."""
+    ids = [f"d{at:04}" for at in np.random.default_rng(1).permutation(3000)]
+    read = []
+    fetch = word_search._WordFetcher._documents
+
+    def counted(self: Any, numbers: list[int], each: int | None) -> Any:
+        read.append(len(numbers))
+        return fetch(self, numbers, each)
+
+    monkeypatch.setattr(word_search._WordFetcher, "_documents", counted)
+    with opened(url) as docs:
+        docs.add(ids, ["the same fox"] * 3000)
+        for plan in ("native", "sql"):
+            for k in (1, 10, 100):
+                read.clear()
+                assert docs.search("the fox", k, plan=plan).ids == ids[:k]
+                assert sum(read) == k
+        assert docs.search("the fox", 5, exclude=ids[:9]).ids == ids[9:14]
+        docs.upsert([ids[0]], ["the same fox"])
+    with opened(url) as docs:
+        assert docs.search("the fox", 5000).ids == [*ids[1:], ids[0]]
 
 
 def test_documents_without_texts_are_in_the_index(url: str) -> None:

@@ -269,7 +269,8 @@ def test_an_upload_of_empty_lines_has_no_documents(tmp_path: Path) -> None:
 def test_transactions_of_an_import_are_bounded_in_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transfer, "_BATCH_BYTES", 10_000)
+    small = transfer.TransferSizes(bytes=10_000)
+    monkeypatch.setattr(la.Collection, "transfer", small)
     monkeypatch.setattr(transfer, "_ROW_BYTES_AT_ONCE", 1_000)
     sizes: list[int] = []
     rows = [

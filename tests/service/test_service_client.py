@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 import lookalike as la
+from lookalike.signatures.estimates import estimated_pairs
 from support.services.running import Running, running
 
 BITS = 32
@@ -215,6 +216,99 @@ def test_a_few_words(served: Running) -> None:
     with pytest.raises(la.errors.ArgumentError, match="words is 'none'"):
         la.connect(served.url, "other", bits=BITS, words="none")  # type: ignore[arg-type]
     served.good("DELETE", "/v1/collections/words")
+
+
+def test_files_are_imported_and_exported(served: Running, tmp_path: Path) -> None:
+    """As a local collection does it, in requests of few bytes."""
+    rows: list[dict[str, Any]] = [
+        {"id": f"d{at:04}", "text": "狐 fox " * (at % 7 * 3_000), "year": 2000 + at % 9}
+        for at in range(60)
+    ]
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    told: list[float] = []
+    with (
+        la.connect(served.url, "files", signer=la.SimHash(bits=BITS)) as there,
+        la.open_collection(tmp_path / "here.db", signer=la.SimHash(bits=BITS)) as here,
+    ):
+        done = there.import_file(source, progress=lambda step, share: told.append(share))
+        assert vars(done) == vars(here.import_file(source)) and done.added == 60
+        assert len(told) > 1 and there.version == len(told)
+        for docs in (there, here):
+            with pytest.raises(la.errors.BatchError, match="exists"):
+                docs.import_file(source)
+            again = docs.import_file([*rows[:3], {"id": "", "text": "x"}], replace=True,
+                                     skip_bad=True, batch=2)  # fmt: skip
+            assert (again.added, again.updated, again.bad) == (0, 3, 1)
+            with pytest.raises(la.errors.ArgumentError, match="batch is 0"):
+                docs.import_file(source, batch=0)
+        files = tmp_path / "there.jsonl", tmp_path / "here.jsonl"
+        for export, path in zip((there.export, here.export), files, strict=True):
+            assert export(path, where={"year": {"<": 2005}}) == 35
+
+        def content(path: Path) -> list[dict[str, Any]]:
+            found = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            return [{name: row[name] for name in row if name not in ("added", "updated")}
+                    for row in found]  # fmt: skip
+
+        assert content(files[0]) == content(files[1])
+        with pytest.raises(la.errors.FileError):
+            there.import_file(tmp_path / "missing.jsonl")
+        with pytest.raises(la.errors.ArgumentError, match="function, which cannot be sent"):
+            there.export(tmp_path / "out.jsonl", where=lambda metadata: True)
+        assert not (tmp_path / "out.jsonl").exists()
+    served.good("DELETE", "/v1/collections/files")
+
+
+def test_estimates_of_sparse_signatures(served: Running) -> None:
+    """Bits that no word decides do not count: unrelated short texts are not similar."""
+    texts = ["quick fox", "sleeping owl", "a quick brown fox jumps over the lazy dog", "fox"]
+    signer = la.TopSig(1024, features=la.Words(ngram=1))
+    rows = signer.sign(texts)
+    ones = np.bitwise_count(rows).sum(axis=1, dtype=int)
+    with la.connect(served.url, "sparse", signer=signer) as docs:
+        docs.add([str(at) for at in range(len(texts))], texts)
+        for mask in (True, False):
+            for plan in ("native", "sql"):
+                body = {"texts": texts, "k": 9, "mask": mask, "plan": plan}
+                found = served.good("POST", "/v1/collections/sparse/query/batch", body)
+                for left, answer in enumerate(found["answers"]):
+                    assert len(answer["matches"]) == len(texts)
+                    for match in answer["matches"]:
+                        right = int(match["id"])
+                        far = int(la.hamming(rows[left], rows[right])[0])
+                        expected = estimated_pairs(signer, far, 1024, ones[left] + ones[right])
+                        assert match["similarity"] == round(float(expected), 4)
+                        assert left == right or match["similarity"] < 0.8
+        like = served.good("POST", "/v1/collections/sparse/query", {"id": "0", "k": 9})
+        assert {one["id"]: one["similarity"] < 0.5 for one in like["matches"]}["1"]
+    served.good("DELETE", "/v1/collections/sparse")
+
+
+def test_what_a_collection_is_for(served: Running, tmp_path: Path) -> None:
+    """A purpose has the same defaults over HTTP, in the client and locally."""
+    made = ({"name": "all"}, {"name": "dups", "purpose": "duplicates"},
+            {"name": "cjk", "purpose": "search", "words": "trigram"})  # fmt: skip
+    for body, words in zip(made, ("porter", None, "trigram"), strict=True):
+        found = served.good("POST", "/v1/collections", body)
+        assert (found["words"], found["bits"]) == (words, 128)
+    for purpose in ("search", "duplicates"):
+        with (
+            la.connect(served.url, f"for-{purpose}", purpose=purpose) as there,
+            la.open_collection(tmp_path / "docs.db", purpose, purpose=purpose) as here,
+            la.connect(served.url, f"for-{purpose}", purpose="search"),  # it exists
+        ):
+            assert there.signer == here.signer
+            assert there.stats()["words"] == here.stats()["words"]
+    with pytest.raises(la.errors.ArgumentError, match="purpose is 'reading'"):
+        la.connect(served.url, "x", purpose="reading")  # type: ignore[arg-type]
+    with pytest.raises(la.errors.ArgumentError, match="purpose is 'search', which is for texts"):
+        la.connect(served.url, "x", purpose="search", signer=la.ImageHash())
+    body = {"name": "x", "purpose": "reading"}
+    status, _, said = served.ask("POST", "/v1/collections", body)
+    assert status == 422 and "purpose" in str(said)
+    for name in ("all", "dups", "cjk", "for-search", "for-duplicates"):
+        served.good("DELETE", f"/v1/collections/{name}")
 
 
 def test_vectors_are_asked_for_as_they_are(served: Running, tmp_path: Path) -> None:

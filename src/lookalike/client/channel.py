@@ -232,18 +232,14 @@ def _checked(url: str) -> SplitResult:
     except ValueError:
         raise ArgumentError(f"the address of a service cannot be read; {expected}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise ArgumentError(f"the address of a service is {brief(_hidden(url))}; {expected}")
+        shown = url if "@" not in url else "***@" + url.rpartition("@")[2]  # without a password
+        raise ArgumentError(f"the address of a service is {brief(shown)}; {expected}")
     if parts.query or parts.fragment or parts.username or not url.isascii() or " " in url:
         raise ArgumentError(
             "the address of a service must have only a host, a port and a path; "
             f"{expected}, and set the API key with key="
         )
     return parts
-
-
-def _hidden(url: str) -> str:
-    """Return an address without what may be a password."""
-    return url if "@" not in url else "***@" + url.rpartition("@")[2]
 
 
 def _checked_key(key: str) -> str:

@@ -15,8 +15,10 @@ from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.client.channel import Channel
 from lookalike.client.values import Sent, answer_of, document_of, question_value, sendable_where
 from lookalike.collection.answers import Answer, Pair
+from lookalike.collection.care.transfer import TransferSizes
 from lookalike.collection.collection import BaseCollection
 from lookalike.collection.documents import Document
+from lookalike.collection.opening import Purpose, check_purpose
 from lookalike.collection.query import Question, Where, how_many
 from lookalike.collection.signing import (
     WordKind,
@@ -47,6 +49,9 @@ class RemoteCollection(BaseCollection):
     to the next search of every client. Thread-safe. Conditions must be dictionaries, because a
     function cannot be sent. The service chooses its own number of threads.
     """
+
+    # A character may take 12 bytes of a request, and a service takes 32 MiB by default.
+    transfer = TransferSizes(rows=1_000, bytes=2 << 20, page=250)
 
     def __init__(self, channel: Channel, described: Mapping[str, Any]) -> None:
         self.name = str(described["name"])
@@ -221,6 +226,7 @@ def connect(
     bits: SupportsIndex | None = None,
     keep_text: bool = True,
     words: WordKind | None = None,
+    purpose: Purpose | None = None,
     timeout: float = 30.0,
     retries: SupportsIndex = 2,
 ) -> RemoteCollection:
@@ -239,6 +245,8 @@ def connect(
         bits: Create the collection for signatures of this width if it does not exist.
         keep_text: Whether a collection that is created keeps texts.
         words: Keyword index of a collection that is created, see `la.open_collection`.
+        purpose: Create the collection for "search" or "duplicates" if it does not exist, see
+            `la.open_collection`.
         timeout: Seconds to wait for an answer.
         retries: Number of retries of a failed read; writes are not retried.
     """
@@ -253,12 +261,14 @@ def connect(
     check_signer(signer)
     if words is not None:
         check_words(words, False, signer)
+    if purpose is not None:
+        check_purpose(purpose, signer)
     if signer is not None and bits is not None:
         raise ArgumentError(Said("bits"), " is set by the signer; leave it out")
     width = None if bits is None else whole_number("bits", bits, at_least=8)
     channel = Channel(url, os.environ.get(_KEY) if key is None else key, timeout, again)
     try:
-        described = _described(channel, name, signer, width, keep_text, words)
+        described = _described(channel, name, signer, width, keep_text, words, purpose)
     except BaseException:
         channel.close()
         raise
@@ -267,7 +277,7 @@ def connect(
 
 def _described(
     channel: Channel, name: str | None, signer: Signer | None, bits: int | None, keep_text: bool,
-    words: WordKind | None,
+    words: WordKind | None, purpose: Purpose | None,
 ) -> dict[str, Any]:  # fmt: skip
     found: dict[str, Any]
     if name is None:
@@ -283,10 +293,11 @@ def _described(
         try:
             found = channel.read("GET", f"/v1/collections/{quote(name, safe='')}")
         except NotFoundError:
-            if signer is None and bits is None:
+            if signer is None and bits is None and purpose is None:
                 raise
             signed = {"bits": bits} if signer is None else {"description": signer.to_dict()}
-            body = {"name": name, "keep_text": keep_text, "words": words, **signed}
+            wanted = {"keep_text": keep_text, "words": words, "purpose": purpose}
+            body = {"name": name, **wanted, **signed}
             found = channel.write("POST", "/v1/collections", body)
     if signer is not None and found["signer"] != signer.to_dict():
         raise ArgumentError(

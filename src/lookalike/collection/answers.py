@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
@@ -108,6 +107,11 @@ class Match(Displayed):
     """By words: the words of the query that the document has. `distance` is what the score of the
     document (BM25) lacks of the largest score, in units of 1/65536."""
 
+    @property
+    def ones(self) -> int:
+        """Number of set bits of the signatures of query and document, if the signer is sparse."""
+        return int(vars(self).get("_ones", 0))
+
     if not TYPE_CHECKING:  # type checkers need to know only the attributes above
 
         def __getattr__(self, name):
@@ -138,25 +142,6 @@ def voted(row: Row, found: PartMatch, distance: int, explain: bool) -> Match:
     return match
 
 
-_RARE = 100
-"""One divided by the probability that random signatures are this near."""
-
-
-@lru_cache(maxsize=1024)
-def chance_distance(bits: int, count: int) -> int:
-    """Return the largest distance that none of `count` random signatures is expected to have.
-
-    With a probability of at least 99%, all of them are farther; -1 if even 0 is not rare enough.
-    """
-    most, reached, ways = (1 << bits) // (_RARE * max(1, count)), 0, 1
-    for distance in range(bits + 1):
-        reached += ways  # signatures up to this distance
-        if reached > most:
-            return distance - 1
-        ways = ways * (bits - distance) // (distance + 1)
-    return bits
-
-
 def _listed(words: Sequence[str], most: int = 5) -> str:
     """Return words for a message, the first few of them."""
     shown = [short(word) for word in words[:most]]
@@ -176,6 +161,7 @@ class Pair(Displayed):
 class Answer(Tabular, Sequence[Match]):
     """The matches of a query, sorted by (distance, id).
 
+    Matches by words are sorted by distance, equal ones in the order in which they were written.
     Matches of masked texts are sorted by (distance, unmasked, id), documents of many parts by
     (votes, distance, id), most votes first.
     """

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice, starmap
 from pathlib import Path
-from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, TypeVar
+from typing import Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -18,7 +18,12 @@ from lookalike.checks import file_path, flag
 from lookalike.collection.answers import Answer, Answers, Pair
 from lookalike.collection.care.duplicates import find_pairs
 from lookalike.collection.care.snapshots import snapshot
-from lookalike.collection.care.transfer import Imported, export_documents, import_documents
+from lookalike.collection.care.transfer import (
+    Imported,
+    TransferSizes,
+    export_documents,
+    import_documents,
+)
 from lookalike.collection.care.verify import Report, repair, verify
 from lookalike.collection.documents import Document, as_document, as_id, is_id
 from lookalike.collection.query import (
@@ -73,6 +78,10 @@ class BaseCollection(ABC):
     """The name of the collection."""
     bits: int
     """The number of bits of a signature."""
+    parts: bool = False
+    """Whether documents have many signatures."""
+    transfer: ClassVar[TransferSizes] = TransferSizes()
+    """How many documents are imported and exported at a time."""
 
     def __len__(self) -> int:
         return self.count()
@@ -198,7 +207,8 @@ class BaseCollection(ABC):
         """Return the k nearest documents, by (distance, id); exact.
 
         In a collection with a keyword index, a short text finds the documents that have its words,
-        the best first (BM25). A document that has none of them is not found.
+        the best first (BM25), those of equal scores in the order in which they were written. A
+        document that has none of them is not found.
 
         If documents have many parts, return the k documents with the most votes from parts of the
         query, and the offset of each match. Votes at offsets within `tolerance` count together.
@@ -307,7 +317,113 @@ class BaseCollection(ABC):
         )  # fmt: skip
         return self._ask_like(id, question)
 
+    # Files
+
+    @shows_progress
+    def import_file(
+        self,
+        source: Any,
+        *,
+        text: str | None = None,
+        id: str | None = None,
+        signature: str | None = None,
+        format: str | None = None,
+        replace: bool = False,
+        skip_bad: bool = False,
+        max_document: SupportsIndex | None = None,
+        batch: SupportsIndex | None = None,
+        progress: Progress | bool | None = None,
+        html: str | None = None,
+        page_limits: PageLimits | None = None,
+        encoding: str | None = None,
+        min_words: int = 0,
+        language: str | None = None,
+        min_links: int = 0,
+        strip_urls: bool = False,
+    ) -> Imported:
+        """Add the rows of files or tables, each batch in one transaction, in constant memory.
+
+        Other columns become metadata, or a column `metadata` with a JSON object, as `export`
+        writes it. Title, language and links of web pages become metadata. An error ends the import;
+        what was committed before stays. A remote collection reads the files on this machine and
+        sends the rows to the service.
+
+        Args:
+            source: Files, folders, patterns or tables, as `la.dedup` takes them. For a collection
+                of images or recordings, folders or files of these, which get their paths as ids.
+            text: Column of the texts (default: detected).
+            id: Column of the ids (default: detected; without one, rows are numbered).
+            signature: Column of the signatures, in hexadecimal or bytes (default: detected;
+                without one, texts are signed).
+            format: Input format (default: from the file extension).
+            replace: Whether to replace documents with the same ids. Otherwise these are errors.
+            skip_bad: Whether to leave out bad rows. Otherwise the first one is an error.
+            max_document: Maximum bytes of a row (default: 256 MiB).
+            batch: Number of rows per transaction, of at most 32 MiB together (default: 50,000, or
+                200 if documents have many parts). Remote: 2 MiB (default: 1,000).
+            progress: Called with the name of the step and the completed share; True shows a
+                progress bar.
+            html: Column of web pages; see `la.dedup`.
+            page_limits: Limits for web pages (default: `la.pages.PageLimits()`).
+            encoding: Encoding of text files (default: detected).
+            min_words: Leave out shorter documents (default: 0).
+            language: Leave out documents in other languages (default: none).
+            min_links: Leave out documents with fewer links (default: 0).
+            strip_urls: Whether to remove URLs from texts.
+
+        Returns:
+            The numbers of documents added, replaced and left out, with examples of bad rows.
+
+        Raises:
+            BatchError: A row is bad, and `skip_bad` is False.
+
+        Examples:
+            >>> docs = la.open_collection("poems.db", signer=la.SimHash(bits=64))
+            >>> docs.import_file([{"id": "a", "text": "the tyger", "year": 1794}])
+            Imported(added=1)
+            >>> docs.export("poems.jsonl")
+            1
+        """
+        filters = Filters(
+            min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+        )
+        return import_documents(
+            self, source, text=text, id=id, signature=signature, format=format, replace=replace,
+            skip_bad=skip_bad, max_document=max_document, batch=batch, progress=progress, html=html,
+            page_limits=page_limits, encoding=encoding, filters=filters,
+        )  # fmt: skip
+
+    @shows_progress
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        where: Where | None = None,
+        progress: Progress | bool | None = None,
+    ) -> int:
+        """Write documents by id to a file, completely or not at all, in constant memory.
+
+        The columns are `id`, `text`, `metadata` as JSON, `signature` in hexadecimal, `added` and
+        `updated`. The signature of a document of many parts is all of them, with their positions.
+        `import_file` reads all of it again.
+
+        Args:
+            path: File to write; the extension says the format, such as .jsonl or .parquet.
+            where: Condition on metadata (default: all documents).
+            progress: Called with the name of the step and the completed share; True shows a
+                progress bar.
+
+        Returns:
+            The number of documents.
+        """
+        return export_documents(self, path, where=where, progress=progress)
+
     # What local and remote collections implement
+
+    @property
+    @abstractmethod
+    def signer(self) -> Signer | None:
+        """The signer of documents; None if the caller passes signatures."""
 
     @abstractmethod
     def close(self) -> None:
@@ -494,7 +610,8 @@ class Collection(BaseCollection):
         question.refuse_single(self.name, question.plan or self._plan)
         if question.by == "words":
             raise self._no_words()
-        asked = signing.asked_parts(queries)
+        several = [queries] if isinstance(queries, str) else listed("queries", queries)
+        asked = [signing.query_parts(query) for query in several]
         return self._read(
             lambda view: answers_by_votes(question, asked, signing.votes, view, self._native)
         )
@@ -529,6 +646,7 @@ class Collection(BaseCollection):
             return answers(
                 question, signatures[some], masks[some], search, view,
                 lambda place, answer: take(positions[place], answer), limits,
+                sparse=self.signer is not None and self.signer.sparse,
             )  # fmt: skip
 
         def found(view: View) -> list[T]:
@@ -653,104 +771,6 @@ class Collection(BaseCollection):
                 "built; create another collection"
             )
         return words
-
-    @shows_progress
-    def import_file(
-        self,
-        source: Any,
-        *,
-        text: str | None = None,
-        id: str | None = None,
-        signature: str | None = None,
-        format: str | None = None,
-        replace: bool = False,
-        skip_bad: bool = False,
-        max_document: SupportsIndex | None = None,
-        batch: SupportsIndex | None = None,
-        progress: Progress | bool | None = None,
-        html: str | None = None,
-        page_limits: PageLimits | None = None,
-        encoding: str | None = None,
-        min_words: int = 0,
-        language: str | None = None,
-        min_links: int = 0,
-        strip_urls: bool = False,
-    ) -> Imported:
-        """Add the rows of files or tables, each batch in one transaction, in constant memory.
-
-        Other columns become metadata, or a column `metadata` with a JSON object, as `export`
-        writes it. Title, language and links of web pages become metadata. An error ends the import;
-        what was committed before stays.
-
-        Args:
-            source: Files, folders, patterns or tables, as `la.dedup` takes them. For a collection
-                of images or recordings, folders or files of these, which get their paths as ids.
-            text: Column of the texts (default: detected).
-            id: Column of the ids (default: detected; without one, rows are numbered).
-            signature: Column of the signatures, in hexadecimal or bytes (default: detected;
-                without one, texts are signed).
-            format: Input format (default: from the file extension).
-            replace: Whether to replace documents with the same ids. Otherwise these are errors.
-            skip_bad: Whether to leave out bad rows. Otherwise the first one is an error.
-            max_document: Maximum bytes of a row (default: 256 MiB).
-            batch: Number of rows per transaction, of at most 32 MiB together (default: 50,000, or
-                200 if documents have many parts).
-            progress: Called with the name of the step and the completed share; True shows a
-                progress bar.
-            html: Column of web pages; see `la.dedup`.
-            page_limits: Limits for web pages (default: `la.pages.PageLimits()`).
-            encoding: Encoding of text files (default: detected).
-            min_words: Leave out shorter documents (default: 0).
-            language: Leave out documents in other languages (default: none).
-            min_links: Leave out documents with fewer links (default: 0).
-            strip_urls: Whether to remove URLs from texts.
-
-        Returns:
-            The numbers of documents added, replaced and left out, with examples of bad rows.
-
-        Raises:
-            BatchError: A row is bad, and `skip_bad` is False.
-
-        Examples:
-            >>> docs = la.open_collection("poems.db", signer=la.SimHash(bits=64))
-            >>> docs.import_file([{"id": "a", "text": "the tyger", "year": 1794}])
-            Imported(added=1)
-            >>> docs.export("poems.jsonl")
-            1
-        """
-        filters = Filters(
-            min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
-        )
-        return import_documents(
-            self, source, text=text, id=id, signature=signature, format=format, replace=replace,
-            skip_bad=skip_bad, max_document=max_document, batch=batch, progress=progress, html=html,
-            page_limits=page_limits, encoding=encoding, filters=filters,
-        )  # fmt: skip
-
-    @shows_progress
-    def export(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        where: Where | None = None,
-        progress: Progress | bool | None = None,
-    ) -> int:
-        """Write documents by id to a file, completely or not at all, in constant memory.
-
-        The columns are `id`, `text`, `metadata` as JSON, `signature` in hexadecimal, `added` and
-        `updated`. The signature of a document of many parts is all of them, with their positions.
-        `import_file` reads all of it again.
-
-        Args:
-            path: File to write; the extension says the format, such as .jsonl or .parquet.
-            where: Condition on metadata (default: all documents).
-            progress: Called with the name of the step and the completed share; True shows a
-                progress bar.
-
-        Returns:
-            The number of documents.
-        """
-        return export_documents(self, path, where=where, progress=progress)
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Write one version of the collection to a new SQLite file, completely or not at all.

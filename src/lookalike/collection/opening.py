@@ -80,8 +80,9 @@ def open_collection(
         durable: Whether a write survives a power failure; False makes writes faster.
         parts: With `bits`: whether documents have many signatures.
         words: Keyword index of a new collection: "porter" compares English words by their stems,
-            "plain" compares words as they are written, in lower case (default: none). `search`
-            then finds documents by a few words; `repair` adds such an index to a collection.
+            "plain" compares words as they are written, in lower case, and "trigram" compares runs
+            of three characters of words (default: none). `search` then finds documents by a few
+            words; `repair` adds such an index to a collection.
         purpose: Defaults of a new collection of texts: "search" for `signer=la.SimHash(bits=128)`
             and `words="porter"`, "duplicates" for the same signer without a keyword index.
 
@@ -197,16 +198,22 @@ def describe_signer(signer: Signer | None) -> str:
     return json.dumps(signer.to_dict(), sort_keys=True)
 
 
+def check_purpose(purpose: object, signer: Signer | None) -> None:
+    """Raise unless a collection with this signer, or with none yet, can have this purpose."""
+    one_of("purpose", purpose, PURPOSES)
+    if not isinstance(signer, DocumentSigner | None):
+        raise ArgumentError(
+            Said("purpose"),
+            f" is {brief(purpose)}, which is for texts of one signature, and the signer is "
+            f"{brief(signer)}; leave it out",
+        )
+
+
 def _for_purpose(
     purpose: Purpose, signer: Signer | None, bits: SupportsIndex | None, words: WordKind | None
 ) -> tuple[Signer | None, WordKind | None]:
     """Return signer and keyword index of a new collection for this purpose."""
-    one_of("purpose", purpose, PURPOSES)
-    if not isinstance(signer, DocumentSigner | None):
-        raise ArgumentError(
-            f"purpose is {purpose!r}, which is for texts of one signature, and the signer is "
-            f"{brief(signer)}; leave purpose out"
-        )
+    check_purpose(purpose, signer)
     if signer is None and bits is None:
         signer = SimHash(bits=_USUAL_BITS)
     return signer, words or ("porter" if purpose == "search" else None)

@@ -45,7 +45,7 @@ PartsQuery: TypeAlias = (
 QueryInput: TypeAlias = "str | ArrayLike | ImageSource | PartsQuery"
 """A query: what the signer signs, or a signature."""
 QueryInputs: TypeAlias = Sequence[str] | Sequence[ImageSource] | Sequence[PartsQuery] | ArrayLike
-WordKind: TypeAlias = Literal["porter", "plain"]
+WordKind: TypeAlias = Literal["porter", "plain", "trigram"]
 """The kind of a keyword index: English words by their stems, or all words as written."""
 Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 """The bits of each query that count; None: all."""
@@ -289,12 +289,8 @@ class PartSigning(Signing):
         """Return one query as one of many."""
         return [query]
 
-    def asked_parts(self, queries: Any) -> list[SignedParts]:
-        """Return the parts of queries."""
-        several = [queries] if isinstance(queries, str) else listed("queries", queries)
-        return [self._query_parts(query) for query in several]
-
-    def _query_parts(self, query: Any) -> SignedParts:
+    def query_parts(self, query: Any) -> SignedParts:
+        """Return the parts of a query."""
         if _is_given(query):
             return self._given(query)
         signer = self._of_parts()

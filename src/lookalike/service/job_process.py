@@ -93,6 +93,8 @@ class _Duplicates(NamedTuple):
     values: NDArray[Any]
     seen: Callable[[int], Seen]
     """Returns the version of a document that was compared."""
+    compared: Summary
+    """What texts were compared by, and why; empty for signatures."""
 
 
 def pairs(job: Job, docs: Collection) -> Summary:
@@ -110,7 +112,7 @@ def deduplicate(job: Job, docs: Collection) -> Summary:
     Documents that changed since they were compared are not deleted, but counted.
     """
     find = _by_texts if job.order["threshold"] is not None else _by_signatures
-    ids, dropped, kept, measure, values, seen = find(job, docs)
+    ids, dropped, kept, measure, values, seen, compared = find(job, docs)
     found = list(zip(dropped.tolist(), kept.tolist(), strict=True))
     rows = (
         {"id": ids[one], "duplicate_of": ids[other], measure: value}
@@ -125,7 +127,8 @@ def deduplicate(job: Job, docs: Collection) -> Summary:
             deleted += delete_unchanged(docs, [(seen(one), seen(other)) for one, other in some])
         changed = count - deleted
     groups = len(np.unique(kept))
-    return {"duplicates": count, "groups": groups, "deleted": deleted, "changed": changed}
+    counts = {"duplicates": count, "groups": groups, "deleted": deleted, "changed": changed}
+    return {**counts, **compared}
 
 
 def _by_signatures(job: Job, docs: Collection) -> _Duplicates:
@@ -144,7 +147,7 @@ def _by_signatures(job: Job, docs: Collection) -> _Duplicates:
     goes = np.flatnonzero(duplicate_of >= 0)
     dropped, kept = order[goes], order[duplicate_of[goes]]
     distances = table.distances_between(dropped, kept)
-    return _Duplicates(table.ids, dropped, kept, "distance", distances, table.seen)
+    return _Duplicates(table.ids, dropped, kept, "distance", distances, table.seen, {})
 
 
 def _by_texts(job: Job, docs: Collection) -> _Duplicates:
@@ -165,17 +168,20 @@ def _by_texts(job: Job, docs: Collection) -> _Duplicates:
         newest = job.order["keep"] == "newest"
         names.sort(key=lambda id: (versions[id].added, id), reverse=newest)
     dropped = kept = np.empty(0, np.int64)
-    similarities = np.empty(0)
+    similarities, compared = np.empty(0), dict[str, Any]()
     if names:
         import pyarrow
 
         table = pyarrow.table({"id": names, "text": [texts[name] for name in names]})
-        result = dedup(table, text="text", id="id", threshold=job.order["threshold"],
-                       features="words", keep="first", progress=job.tell)  # fmt: skip
+        result: Any = dedup(table, text="text", id="id", threshold=job.order["threshold"],
+                            features=job.order.get("features"), progress=job.tell)  # fmt: skip
+        compared = {
+            "features": result.settings.features, "features_reason": result.features_reason
+        }  # fmt: skip
         dropped = np.flatnonzero(result.duplicate_of >= 0)
         kept, similarities = result.duplicate_of[dropped], result.similarity[dropped]
     return _Duplicates(
-        names, dropped, kept, "similarity", similarities, lambda at: versions[names[at]]
+        names, dropped, kept, "similarity", similarities, lambda at: versions[names[at]], compared
     )
 
 

@@ -19,7 +19,12 @@ from typing import TypeVar
 
 from lookalike import errors
 from lookalike.collection import Collection, drop_collection, open_collection
-from lookalike.collection.opening import collections_by_parts, remove_unused_file, unused_file
+from lookalike.collection.opening import (
+    Purpose,
+    collections_by_parts,
+    remove_unused_file,
+    unused_file,
+)
 from lookalike.collection.signing import WordKind
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.collection.stores.sqlite import exclusive_file
@@ -106,7 +111,7 @@ class Library(ABC):
 
     def create(
         self, name: str, signer: Signer | None, bits: int | None, keep_text: bool,
-        words: WordKind | None = None,
+        words: WordKind | None = None, purpose: Purpose | None = None,
     ) -> Collection:  # fmt: skip
         """Create a collection, or raise if the name is taken."""
         check_name(name)
@@ -115,8 +120,9 @@ class Library(ABC):
         with self._making:
             with self._claimed(name) as url:
                 made = open_collection(
-                    url, name, signer=signer, bits=bits, keep_text=keep_text, words=words
-                )
+                    url, name, signer=signer, bits=bits, keep_text=keep_text, words=words,
+                    purpose=purpose,
+                )  # fmt: skip
             made.reads_files = False
         with self._lock:
             self._open[name] = made

@@ -27,6 +27,8 @@ from lookalike.media import medium_of_signer
 from lookalike.processes import Failure, Stop, Task, run
 from lookalike.service.library import open_library
 from lookalike.service.problems import Disconnected, Problem, problem_for_clients
+from lookalike.topics.function_words import meaningless_words
+from lookalike.topics.listed import Listed
 from lookalike.topics.words import WordCounts, cluster_words
 
 if TYPE_CHECKING:  # workers start sooner without it
@@ -244,6 +246,8 @@ def _words(docs: Collection, places: list[dict[str, Any]], regions: int) -> list
     if not any(texts) or medium_of_signer(docs.signer) is not None:
         return [[] for _ in range(regions)]
     labels = np.array([place["region"] for place in places], np.int64)
-    documents, kind = _native.Documents.from_list(texts, 0), Words(stopwords="english")
+    documents, kind = _native.Documents.from_list(texts, 0), Words()
     counts = WordCounts.of(kind, documents, labels, regions, 1)
-    return [[word for word, _ in told] for told in cluster_words(counts, documents, labels, _WORDS)]
+    meaningless = meaningless_words(kind, Listed.of(kind, documents, 1))
+    found_words = cluster_words(counts, documents, labels, _WORDS, meaningless, 1)
+    return [[word for word, _ in told] for told in found_words]

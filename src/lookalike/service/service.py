@@ -15,7 +15,7 @@ import numpy as np
 
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
-from lookalike.collection.answers import Work
+from lookalike.collection.answers import Answer, Work
 from lookalike.collection.search.answer import Budget
 from lookalike.operation import Canceled, Operation
 from lookalike.service.batching import Lanes
@@ -27,6 +27,7 @@ from lookalike.service.problems import service_ending
 from lookalike.service.settings import ServeSettings
 from lookalike.service.telemetry import Log, Metrics
 from lookalike.signatures import estimated_similarity
+from lookalike.signatures.estimates import estimated_pairs
 
 T = TypeVar("T")
 
@@ -138,7 +139,19 @@ class Service:
             change=None if held is None else held.change,
         )  # fmt: skip
 
-    def similarities(self, docs: Collection) -> list[float]:
+    def similarities(self, docs: Collection, answer: Answer) -> list[float]:
+        """Return the estimated similarity of each match."""
+        if answer.by == "words":
+            return []
+        far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
+        signer = docs.signer
+        if signer is None or not signer.sparse:
+            known = self._by_distance(docs)
+            return [known[distance] for distance in far]
+        estimated = estimated_pairs(signer, far, docs.bits, [one.ones for one in answer])
+        return [round(value, 4) for value in estimated.tolist()]
+
+    def _by_distance(self, docs: Collection) -> list[float]:
         """Return the estimated similarity for each distance."""
         found = self._similarities.get(docs)
         if found is None:

@@ -38,10 +38,6 @@ def _read_seconds(text: str) -> float:
     raise ValueError("a number of seconds above 0")
 
 
-def _read_names(text: str) -> tuple[str, ...]:
-    return tuple(text.replace(",", " ").split())
-
-
 def _read_level(text: str) -> str:
     if text not in LEVELS:
         raise ValueError(f"one of {', '.join(LEVELS)}")
@@ -84,7 +80,10 @@ class ServeSettings:
     port: int = _setting(8600, "PORT", "port to listen on; 0 chooses a free port", _read_whole)
     keys: str = _setting("", "FILE", "file with the accepted API keys; --new-key creates keys")
     allow_host: tuple[str, ...] = _setting(
-        (), "NAMES", "more host names of the service, separated by commas", _read_names
+        (),
+        "NAMES",
+        "more host names of the service, separated by commas",
+        lambda text: tuple(text.replace(",", " ").split()),
     )
     workers: int = _count(1, "number of processes; all of them read and write")
     threads: int = _setting(0, "N", "threads per search", _read_whole, shown="all cores")

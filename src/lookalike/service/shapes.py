@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,11 +132,15 @@ class SignerBody(Body):
 class CreateBody(
     Body,
     json_schema_extra=_examples(
-        {"name": "pages", "signer": {"method": "simhash", "bits": 128}, "words": "porter"},
+        {"name": "pages", "purpose": "search"},
+        {"name": "articles", "signer": {"method": "topsig", "bits": 1024}, "words": "plain"},
         {"name": "photos", "bits": 64, "keep_text": False},
     ),
 ):
-    """A new collection: of texts with a signer, or of signatures with a number of bits."""
+    """A new collection: of texts for a purpose or with a signer, or of signatures of some bits.
+
+    With a name alone, its purpose is "search".
+    """
 
     name: str = Field(max_length=64, description="Letters, digits, '.', '_' and '-'")
     signer: SignerBody | None = None
@@ -147,9 +151,13 @@ class CreateBody(
         None, description="Bits per signature, instead of `signer`, if clients send signatures"
     )
     keep_text: bool = Field(True, description="Store the texts of documents")
-    words: Literal["porter", "plain"] | None = Field(
-        None, description="Keyword index, to search by a few words: English words by their stems, "
-        "or words as written (default: none)",
+    purpose: Literal["search", "duplicates"] | None = Field(
+        None, description="Defaults for texts: `search` (by words, and similar documents) has a "
+        "keyword index, `duplicates` has none (default: search, if nothing else is given)",
+    )  # fmt: skip
+    words: Literal["porter", "plain", "trigram"] | None = Field(
+        None, description="Keyword index, to search by a few words: of English stems, words as "
+        "written, or runs of three characters (default: none, or from `purpose`)",
     )  # fmt: skip
 
     @model_validator(mode="after")
@@ -331,6 +339,10 @@ class DedupBody(
     threshold: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None, description="Minimum similarity of the texts of near-duplicates"
     )
+    features: Literal["words", "chars", "short"] | None = Field(
+        None, description="Features of texts to compare, with a threshold (default: words; short "
+        "if 90% of the texts have at most 120 characters)",
+    )  # fmt: skip
     keep: Literal["first", "oldest", "newest"] = Field(
         "first", description="Document of a group to keep: first by id, or by the time of adding"
     )
@@ -340,6 +352,12 @@ class DedupBody(
     )  # fmt: skip
 
     _one = _exactly_one("radius", "threshold")
+
+    @model_validator(mode="after")
+    def _compares_texts(self) -> Self:
+        if self.features is not None and self.threshold is None:
+            raise ValueError("features go with threshold; a radius compares signatures")
+        return self
 
 
 def document_value(document: Document, text: bool = True) -> dict[str, Any]:
@@ -368,9 +386,10 @@ def measure_value(signer: Signer | None) -> dict[str, Any] | None:
 
 
 def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:
-    """Return an answer as plain values."""
+    """Return an answer as plain values; `similarities` are those of similar documents."""
+    each: Sequence[float | None] = similarities or [None] * len(answer)
     value: dict[str, Any] = {
-        "matches": [_match_value(match, similarities) for match in answer],
+        "matches": [_match_value(match, one) for match, one in zip(answer, each, strict=True)],
         "exact": answer.exact,
         "version": answer.version,
         "masked": answer.masked,
@@ -386,13 +405,12 @@ def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:
     return value
 
 
-def _match_value(match: Match, similarities: list[float]) -> dict[str, Any]:
+def _match_value(match: Match, similarity: float | None) -> dict[str, Any]:
     value: dict[str, Any] = {"id": match.id, "distance": match.distance}
     if match.words is not None:
         value |= {"score": match.score, "words": match.words}
     else:
-        far = match.distance if match.unmasked is None else match.unmasked
-        value["similarity"] = similarities[far]
+        value["similarity"] = similarity
     value["metadata"] = match.metadata
     if match.text is not None:
         value["text"] = match.text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -14,6 +16,7 @@ from support.oracles import text as text_oracle
 K1, B = np.float32(0.6), np.float32(0.75)
 MOST_COUNT = 255
 HASH_BITS = 40
+LEAD = 15
 _PORTER = Stemmer.Stemmer("porter")
 
 
@@ -23,14 +26,74 @@ def stemmed(word: str) -> str:
     return str(_PORTER.stemWord(word)) if english else word
 
 
-def words(text: str, kind: str) -> list[str]:
-    """Return the words of a text in their order."""
-    return text_oracle.words(text, stem=stemmed if kind == "porter" else None)
+def _unspaced(character: str) -> bool:
+    """Return whether a character is of a script without spaces."""
+    letter = character.isalnum()
+    return letter and unicodedata.name(character, "").startswith(text_oracle.NO_SPACES)
+
+
+def runs(text: str) -> list[list[str]]:
+    """Return runs of characters of scripts without spaces, each with its marks."""
+    found: list[list[str]] = [[]]
+    for character in text:
+        if _unspaced(character):
+            found[-1].append(character)
+        elif unicodedata.category(character).startswith("M"):
+            if found[-1]:
+                found[-1][-1] += character
+        else:
+            found.append([])
+    return [run for run in found if run]
+
+
+def pieces(characters: Sequence[str], count: int) -> list[str]:
+    """Return `count` characters from each place on."""
+    return ["".join(characters[at : at + count]) for at in range(len(characters) - count + 1)]
+
+
+def trigrams(word: str) -> list[str]:
+    """Return three characters from each place of a word on, or a shorter word."""
+    return pieces(word, min(3, len(word)))
+
+
+def parts(word: str) -> list[str]:
+    """Return the parts of a compound; none of another word."""
+    if not word.isascii() or len(word) > 64:
+        return []
+    found = re.findall("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", word)
+    return found if len(found) > 1 else []
+
+
+def entries(text: str, kind: str) -> list[str]:
+    """Return the words of a document, once for each time that they count."""
+    stem = stemmed if kind == "porter" else str
+    found: list[str] = []
+    for place, written in enumerate(text_oracle.words(text, lowercase=False)):
+        word = text_oracle.words(written)[0]
+        here = trigrams(word) if kind == "trigram" and not _unspaced(word[0]) else [stem(word)]
+        found += here * (2 if place < LEAD else 1)
+        if kind != "trigram":
+            found += [stem(part.lower()) for part in parts(written)]
+    pairs: list[str] = []
+    for run in runs(text):
+        pairs += pieces(run, 2) + (pieces(run, 3) if kind == "trigram" else [])
+    return found + pairs + pairs[:LEAD]
+
+
+def query_words(text: str, kind: str) -> list[str]:
+    """Return the different words that a query looks for, as documents have them."""
+    written = [word for word in text_oracle.words(text) if not _unspaced(word[0])]
+    if kind == "trigram":
+        written = [piece for word in written for piece in trigrams(word)]
+    stem = stemmed if kind == "porter" else str
+    longest = 3 if kind == "trigram" else 2
+    unspaced = [piece for run in runs(text) for piece in pieces(run, min(longest, len(run)))]
+    return list(dict.fromkeys([*map(stem, written), *unspaced]))
 
 
 def bag(text: str, kind: str) -> Counter[str]:
-    """Return how often each word occurs, as the index counts it."""
-    return Counter({w: min(n, MOST_COUNT) for w, n in Counter(words(text, kind)).items()})
+    """Return how often each word counts."""
+    return Counter({w: min(n, MOST_COUNT) for w, n in Counter(entries(text, kind)).items()})
 
 
 def hash_of(word: str) -> int:
@@ -75,10 +138,13 @@ def scores(documents: Sequence[Mapping[str, int]], query: Sequence[str]) -> list
 def nearest(
     documents: Mapping[str, str], text: str, kind: str, most: int = 64
 ) -> list[tuple[int, str]]:
-    """Return (distance, id) of all documents that have a word of a text, best first."""
-    query = list(dict.fromkeys(words(text, kind)))[:most]
+    """Return (distance, id) of all documents that have a word of a text, best first.
+
+    Documents of equal scores are in the order in which they are given.
+    """
+    query = query_words(text, kind)[:most]
     bags = {id: bag(one, kind) for id, one in documents.items()}
     # Documents without any words count, too.
     best = sum(weights([*bags.values()], query))
     found = zip(bags, scores([*bags.values()], query), strict=True)
-    return sorted((best - score, id) for id, score in found if score)
+    return sorted(((best - score, id) for id, score in found if score), key=lambda one: one[0])

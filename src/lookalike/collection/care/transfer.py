@@ -37,22 +37,27 @@ from lookalike.pages import PageLimits
 from lookalike.progress import Progress, listener
 
 if TYPE_CHECKING:
-    from lookalike.collection.collection import Collection
+    from lookalike.collection.collection import BaseCollection
 
-_BATCH = 50_000
 _PART_BATCH = 200
 """Documents of many parts: an hour of sound has 0.9 MB of parts, twice that in hexadecimal."""
 _MOST_BATCH = 10_000_000
 _FILE_BATCH = 200
 _NO_TEXT = "its name is not UTF-8; rename the file"
-_PAGE = 2_000
 _PART_PAGE = 64
 _EXAMPLES = 10
 _EMPTY = "empty lines"
-_BATCH_BYTES = 32 << 20
-"""Bytes of a transaction, which may then have fewer documents than asked for."""
 _ROWS_AT_ONCE = 1_000
 _ROW_BYTES_AT_ONCE = 4 << 20
+
+
+@dataclass(frozen=True)
+class TransferSizes:
+    """How many documents are in memory at a time, and sent or written together."""
+
+    rows: int = 50_000
+    bytes: int = 32 << 20  # of a transaction, which may then have fewer documents than asked for
+    page: int = 2_000
 
 
 @dataclass(repr=False)
@@ -80,7 +85,7 @@ class Imported(Displayed):
 
 
 def import_documents(
-    docs: Collection,
+    docs: BaseCollection,
     source: Any,
     *,
     text: str | None,
@@ -104,7 +109,7 @@ def import_documents(
         given = {"text": text, "id": id, "signature": signature, "format": format}
         return _import_files(docs, source, given, replace, skip_bad, tell)
     if batch is None:
-        batch = _PART_BATCH if docs.parts else _BATCH
+        batch = _PART_BATCH if docs.parts else docs.transfer.rows
     size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)
     for option, column in (("text", text), ("id", id), ("signature", signature)):
         if column is not None and not isinstance(column, str):
@@ -129,7 +134,7 @@ def import_documents(
         corpus = filtered(corpus, chosen, filters)
     problems = Problems(skip_bad)
     done = Imported()
-    for rows in _batches(corpus, columns, problems, size):
+    for rows in _batches(corpus, columns, problems, size, docs.transfer.bytes):
         _write(docs, rows, columns, replace, skip_bad, done)
         tell("importing", corpus.done)
     done.bad += problems.bad
@@ -144,7 +149,7 @@ def import_documents(
 # Folders of images, recordings or files of another medium
 
 
-def are_files(docs: Collection, source: Any) -> bool:
+def are_files(docs: BaseCollection, source: Any) -> bool:
     """Return whether these are folders or files of the medium that the collection holds."""
     medium = medium_of_signer(docs.signer)
     several = source if isinstance(source, list | tuple) else [source]
@@ -155,7 +160,7 @@ def are_files(docs: Collection, source: Any) -> bool:
 
 
 def _import_files(
-    docs: Collection,
+    docs: BaseCollection,
     source: Any,
     given: Mapping[str, Any],
     replace: bool,
@@ -200,7 +205,11 @@ def _name(path: Path) -> str:
 
 
 def export_documents(
-    docs: Collection, path: str | os.PathLike[str], *, where: Any, progress: Progress | bool | None
+    docs: BaseCollection,
+    path: str | os.PathLike[str],
+    *,
+    where: Any,
+    progress: Progress | bool | None,
 ) -> int:
     """Write documents by id to a file; see `Collection.export`."""
     target, tell = file_path("path", path), listener(progress)
@@ -221,7 +230,7 @@ class _Item(NamedTuple):
 
 
 def _batches(
-    corpus: Corpus, columns: _Columns, problems: Problems, size: int
+    corpus: Corpus, columns: _Columns, problems: Problems, size: int, most: int
 ) -> Iterator[list[_Item]]:
     """Yield rows, read twice side by side: ids and texts as written, the rest with types."""
     wanted = [name for name in (columns.id, columns.text, columns.signature) if name is not None]
@@ -248,7 +257,7 @@ def _batches(
         signature = row[columns.signature] if columns.signature else None
         batch.append(_Item(id, text, signature, _metadata(about, wanted)))
         held += _size(row) + _size(about)
-        if len(batch) == size or held > _BATCH_BYTES:
+        if len(batch) == size or held > most:
             yield batch
             batch, held = [], 0
     if batch:
@@ -269,7 +278,7 @@ def _size(row: Mapping[str, Any]) -> int:
 
 
 def _write(
-    docs: Collection, batch: list[_Item], columns: _Columns, replace: bool, skip_bad: bool,
+    docs: BaseCollection, batch: list[_Item], columns: _Columns, replace: bool, skip_bad: bool,
     done: Imported,
 ) -> None:  # fmt: skip
     signatures: Any = None
@@ -298,7 +307,7 @@ def _write(
     done.count(written.added, written.updated, [*wrong, *written.errors])
 
 
-def _signature(docs: Collection, value: Any) -> Any:
+def _signature(docs: BaseCollection, value: Any) -> Any:
     """Return a signature, or parts, of a column; None if it is not valid."""
     try:
         data = bytes.fromhex(value) if isinstance(value, str) else value
@@ -311,7 +320,7 @@ def _signature(docs: Collection, value: Any) -> Any:
     return data if 8 * len(data) == docs.bits else None
 
 
-def _expected(docs: Collection, value: Any) -> str:
+def _expected(docs: BaseCollection, value: Any) -> str:
     digits = f"{docs.bits // 4} hexadecimal digits"
     expected = "parts, as export writes them" if docs.parts else digits
     return f"the signature is {str(value)[:40]!r}; expected {expected}"
@@ -351,17 +360,18 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _tables(docs: Collection, where: Any, tell: Progress) -> Iterator[Rows]:
+def _tables(docs: BaseCollection, where: Any, tell: Progress) -> Iterator[Rows]:
     names = ("id", "text", "metadata", "signature", "added", "updated")
     schema = pa.schema([(name, pa.string()) for name in names])
     count, total = 0, max(1, docs.count())
-    for page in docs.pages(_PART_PAGE if docs.parts else _PAGE, where=where):
+    for page in docs.pages(_PART_PAGE if docs.parts else docs.transfer.page, where=where):
         count += len(page)
         signatures = [document.signature.tobytes().hex() for document in page]
         if docs.parts:
             # Read again with their parts, at one version: some may have changed or been removed.
             ids = [document.id for document in page]
-            both = docs._read(partial(documents_with_parts, ids=ids))
+            local: Any = docs  # a remote collection has no parts
+            both = local._read(partial(documents_with_parts, ids=ids))
             page = [document for document, _ in both]
             signatures = [packed(*parts).hex() for _, parts in both]
         columns = [

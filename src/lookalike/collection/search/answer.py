@@ -19,7 +19,6 @@ from lookalike.collection.answers import (
     Level,
     Match,
     Work,
-    chance_distance,
     joined_bound,
     match_of,
 )
@@ -32,6 +31,7 @@ from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Signatures
 from lookalike.errors import ResultTooLargeError
 from lookalike.operation import stop_if_canceled
+from lookalike.signatures.estimates import chance_distance
 
 _FOUND_AT_ONCE = 1 << 18  # signatures within the radius in memory at once, for all queries together
 _FOUND = 120  # bytes of each of them, at most
@@ -135,8 +135,12 @@ def answers(
     view: View,
     take: Callable[[int, Answer], Taken],
     budget: Budget,
+    sparse: bool = False,
 ) -> list[Taken]:
-    """Return what `take` makes of the position of each query and its answer, in order."""
+    """Return what `take` makes of the position of each query and its answer, in order.
+
+    Matches of `sparse` signatures know the set bits, by which their similarity is estimated.
+    """
     # Texts are read once it is known which ones are wanted.
     fetcher = DocumentFetcher(view, question, budget)
     before, size, count = budget.held, 0, 0
@@ -153,6 +157,8 @@ def answers(
                 stop_if_canceled()
                 at = positions[place]
                 found.append(_answer(fetcher, signatures[at], masks[at], near))
+                if sparse:
+                    _count_ones(fetcher, signatures[at], found[-1])
                 count += len(found[-1])
                 budget.check_matches(count)
             if question.text:
@@ -282,6 +288,14 @@ def _answer(
         matches, version=state.version, exact=not cut, work=work, masked=mask is not None,
         chance_distance=by_chance,
     )  # fmt: skip
+
+
+def _count_ones(fetcher: DocumentFetcher, query: Signatures, answer: Answer) -> None:
+    """Add the number of set bits of the query and of the document to each match."""
+    own = int.from_bytes(query.tobytes()).bit_count()
+    for match in answer:
+        signature = fetcher.signatures[match.id]
+        vars(match)["_ones"] = own + int.from_bytes(signature).bit_count()
 
 
 def _explain(

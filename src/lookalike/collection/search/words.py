@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -26,7 +25,7 @@ from lookalike.operation import stop_if_canceled
 
 _SHORT = 32  # different words of a text that `by="auto"` searches for by words
 _SHORT_TEXT = 2_000  # characters of such a text
-_SPARE = 8
+_GROWTH = 8  # times as many documents, if those that were found do not suffice
 
 Taken = TypeVar("Taken")
 
@@ -77,12 +76,13 @@ def words_of_query(text: str, kind: str) -> QueryWords:
         query = _native.Documents.from_list([text], 0)
     except ValueError as error:  # half of a surrogate pair
         raise DocumentError(str(error)) from None
-    return QueryWords(*_native.query_words(query, kind == "porter"))
+    return QueryWords(*_native.query_words(query, kind))
 
 
 def is_short(text: str, kind: str) -> bool:
     """Return whether `by="auto"` searches for a text by its words."""
-    return len(text) <= _SHORT_TEXT and len(words_of_query(text, kind).words) <= _SHORT
+    whole = "plain" if kind == "trigram" else kind
+    return len(text) <= _SHORT_TEXT and len(words_of_query(text, whole).words) <= _SHORT
 
 
 def answers_by_words(
@@ -117,10 +117,10 @@ def _answer(fetcher: _WordFetcher, index: WordIndex, query: QueryWords) -> Answe
     weights = levels.found.weights.tolist()
     whole = sum(weights)
     matches: list[Match] = []
-    for distance, row in rows:
-        has = levels.has[fetcher.numbers[row.id]]
+    for rank, row in rows:
+        has = int(levels.found.has[rank])
         shared = [place for place in range(len(words)) if has >> place & 1]
-        match = match_of(row, distance)
+        match = match_of(row, whole - int(levels.found.scores[rank]))
         vars(match)["words"] = tuple(words[place] for place in shared)
         vars(match)["score"] = sum(weights[place] for place in shared) / whole
         matches.append(match)
@@ -131,36 +131,30 @@ def _answer(fetcher: _WordFetcher, index: WordIndex, query: QueryWords) -> Answe
 
 
 class _Levels:
-    """More and more of the best documents; the distance is what is missing of the best score."""
+    """More and more of the best documents, by their rank.
+
+    Documents of equal scores have different ranks, in the order of their numbers. So no more than
+    are wanted need to be read, even if all documents have the same score.
+    """
 
     def __init__(self, index: WordIndex, hashes: NDArray[np.uint64], k: int) -> None:
         self._index, self._hashes, self._k = index, hashes, k
-        self.found: FoundWords  # of the last level
-        self.has: dict[int, int] = {}  # the words of each document that was found, as bits
+        self.found: FoundWords  # of the last level, which has all documents of those before
 
     def __iter__(self) -> Iterator[Level]:
-        wanted = self._k + _SPARE
+        wanted = self._k
         while True:
             wanted = min(wanted, len(self._index) + 1)
             self.found = found = self._index.search(self._hashes, wanted)
-            best = int(found.weights.sum())
-            numbers = found.numbers.tolist()
-            self.has.update(zip(numbers, found.has.tolist(), strict=True))
-            level = Level(numbers, (best - found.scores).tolist(), best)
-            if len(numbers) < wanted:
-                yield level
+            count = len(found.numbers)
+            yield Level(found.numbers.tolist(), list(range(count)), count - 1)
+            if count < wanted:
                 return
-            yield level.without_last()
-            wanted *= _SPARE
+            wanted *= _GROWTH
 
 
-@dataclass
 class _WordFetcher(DocumentFetcher):
     """Fetches the documents of entries of the keyword index, one of each."""
 
-    numbers: dict[str, int] = field(default_factory=dict)  # the entry of each document, by its id
-
     def _documents(self, numbers: list[int], each: int | None) -> Iterator[tuple[int, Row, Any]]:
-        for number, row, signature in self.view.documents_with_words(numbers, self.text):
-            self.numbers[row.id] = number
-            yield number, row, signature
+        yield from self.view.documents_with_words(numbers, self.text)

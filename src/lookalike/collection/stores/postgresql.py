@@ -108,11 +108,6 @@ class PostgresTransaction(Writer):
         # Twice: if the row was replaced while we waited, only another query finds the new one.
         return self.find(name, " FOR UPDATE") or self.find(name, " FOR UPDATE")
 
-    def try_lock(self, number: int) -> bool:
-        """Return whether an advisory lock was free; it is then held until the end."""
-        row = self._execute("SELECT pg_try_advisory_xact_lock(?)", (number,)).fetchone()
-        return bool(row and row[0])
-
     def create(self, state: State, signer: str) -> State:
         self._execute(_SCHEMA_LOCK)
         return self.find(state.name) or super().create(state, signer)
@@ -213,7 +208,9 @@ class PostgresStore(Store):
 
     def _drop_abandoned(self) -> int:
         with self.writing() as writer:
-            return writer.drop_hidden() if writer.try_lock(_RESTORING) else 0  # type: ignore[attr-defined]
+            # Held until the end of the transaction.
+            row = writer._execute("SELECT pg_try_advisory_xact_lock(?)", (_RESTORING,)).fetchone()
+            return writer.drop_hidden() if row and row[0] else 0
 
     def durability(self) -> str:
         """Return what an acknowledged write survives, by the settings of the server."""
@@ -342,11 +339,9 @@ def _without_password(rest: str) -> str:
             f"expected postgresql://user:password@host:port/database, and {_ENCODED}"
         )
     name, colon, _ = user.partition(":")
-    shown = [_setting_without_secret(one) for one in settings.split("&")]
+    shown = []
+    for one in settings.split("&"):
+        key, _, _ = one.partition("=")
+        secret = any(word in unquote(key).lower() for word in _SECRETS)
+        shown.append(f"{key}=***" if secret else one)
     return f"{name}{colon and ':***'}{at}{where}{question}{'&'.join(shown)}"
-
-
-def _setting_without_secret(setting: str) -> str:
-    name, _, _ = setting.partition("=")
-    secret = any(word in unquote(name).lower() for word in _SECRETS)
-    return f"{name}=***" if secret else setting

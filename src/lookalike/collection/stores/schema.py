@@ -29,8 +29,9 @@ Numbers: TypeAlias = NDArray[np.int64]
 MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
 MOST_SLICE_BITS = 32
 _VALUE_BITS = 32
-WORD_KINDS = ("porter", "plain")
-"""How words become those of a keyword index: English words by their stems, or all as written."""
+WORD_KINDS = ("porter", "plain", "trigram")
+"""What a keyword index compares: English words by their stems, words as written, or runs of three
+characters of words."""
 REMOVED = {"removals": "signature", "word_removals": "number"}
 """The tables of removals, and the column of each that has the number of what was removed."""
 SHARED_TABLES = ("schema", "collections", "signers")

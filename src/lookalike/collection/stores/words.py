@@ -67,7 +67,7 @@ class Bags:
 def bags_of(texts: Sequence[str], kind: str) -> list[bytes]:
     """Return the bag of words of each text; `kind` is one of `WORD_KINDS`."""
     documents = _native.Documents.from_list(list(texts), 0)
-    offsets, data = _native.word_bags(documents, kind == "porter", thread_count(None))
+    offsets, data = _native.word_bags(documents, kind, thread_count(None))
     joined, ends = data.tobytes(), offsets.tolist()
     return [joined[begin:end] for begin, end in pairwise(ends)]
 

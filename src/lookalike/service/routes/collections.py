@@ -58,7 +58,7 @@ async def list_collections(context: Context) -> Response:
 @collections.post("/v1/collections", status_code=201, responses=answers(_MADE, 409, status=201))
 @writes
 async def create_collection(context: Context, body: CreateBody) -> Response:
-    """Create a collection of texts with a signer, or of signatures with a number of bits."""
+    """Create a collection of texts for a purpose, or of signatures with a number of bits."""
     context.authorize(body.name)
     return await context.reply(await context.service.slowly(_make, context.service, body))
 
@@ -173,12 +173,14 @@ def _listed(service: Service, key: Key) -> dict[str, Any]:
 
 
 def _make(service: Service, body: CreateBody) -> dict[str, Any]:
-    signer = None
+    signer, purpose = None, body.purpose
     if body.description is not None:
         signer = _of_description(body.description)
+    elif body.signer is not None:
+        signer = _signer(body.signer)
     elif body.bits is None:
-        signer = _signer(body.signer or SignerBody())
-    docs = service.library.create(body.name, signer, body.bits, body.keep_text, body.words)
+        purpose = purpose or "search"
+    docs = service.library.create(body.name, signer, body.bits, body.keep_text, body.words, purpose)
     service.log.say("info", "collection created", collection=body.name)
     return _describe(body.name, docs)
 

@@ -267,7 +267,7 @@ class _Queries:
         return found
 
     def _encoded(self, docs: Collection, position: int, answer: Answer) -> bytes:
-        return encode(answer_value(answer, self.service.similarities(docs)), self.format)
+        return encode(answer_value(answer, self.service.similarities(docs, answer)), self.format)
 
     def _encoded_or_refused(
         self, docs: Collection, position: int, answer: Answer
