@@ -40,6 +40,8 @@ from benchmarks.slices.cases import CASES as SLICES
 from benchmarks.slices.cases import run_slices
 from benchmarks.vectors.cases import CASES as VECTORS
 from benchmarks.vectors.cases import run_vectors
+from benchmarks.videos.cases import CASES as VIDEOS
+from benchmarks.videos.cases import run_videos, videos_table
 from benchmarks.words.cases import CASES as WORDS
 from benchmarks.words.cases import run_words
 
@@ -96,6 +98,7 @@ SUITES = (
     Suite("dedup.json", selected_cases, run_dedup, dedup_table, ("data", "cache")),
     Suite("pages.json", _with(PAGES), run_pages, page_table),
     Suite("images.json", _with(IMAGES), run_images, _image_table),
+    Suite("videos.json", _with(VIDEOS), run_videos, videos_table),
     Suite("recordings.json", _with(RECORDINGS), run_recordings, recordings_table, ("cache",)),
     Suite("passages.json", _with(PASSAGES), run_passages, case_table, ("data",)),
     Suite("vectors.json", _with(VECTORS), run_vectors, quality_table, ("data", "cache")),

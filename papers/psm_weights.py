@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from lookalike.advice.plots import GRAY, line_style, new_figure, save_figure
 from lookalike.checks import optional_module
 from lookalike.features import Features
-from lookalike.features.text import ENGLISH
+from lookalike.features.stop_words import ENGLISH
 from lookalike.signatures import SimHash
 from papers.page import Section, Verdict
 from papers.shared import World

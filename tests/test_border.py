@@ -354,7 +354,7 @@ MISFITS: dict[str, Callable[[], Any]] = {
     ),
     "FeatureSets: common": lambda: _native.FeatureSets(_native.WeightKind.count, 9, 9, 3),
     "Samples: weights": lambda: _native.Samples(1, 1, 1, _native.WeightKind.idf, None),
-    "list_features": lambda: _native.list_features(source(), _native.WeightKind.tfidf, 1),
+    "list_features": lambda: _native.list_features(source(), _native.WeightKind.tfidf, None, 1),
     "Samples: size": lambda: _native.Samples(0, 1, 1),
     "Samples: leaders": lambda: _native.Samples(1, 1, 0),
     "Samples: late": lambda: sampled().observe(source(), 1),

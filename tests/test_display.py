@@ -68,9 +68,11 @@ from lookalike.results import (
     VectorNeighbors,
     VectorPairs,
     VerifiedPairs,
+    VideoFrames,
     Work,
     Written,
 )
+from lookalike.videos.frames import VideoInfo
 
 HOSTILE = "<script>alert('x')</script>&\"\x1b[31m\u202e\ud800"
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -144,6 +146,12 @@ MAKE: dict[str, Callable[[int, str], Any]] = {
     "Explanation": lambda n, text: Explanation.of_scan(n, 100),
     "Fingerprint": lambda n, text: Fingerprint(
         np.zeros(n, np.uint32), whole(n), AudioInfo(1.5, 8000, 1, text, True)
+    ),
+    "VideoFrames": lambda n, text: VideoFrames(
+        np.zeros((n, 32), np.uint8),
+        whole(n),
+        np.zeros(n, np.uint8),
+        VideoInfo(1.5, 8, 8, 25.0, text, text),
     ),
     "Imported": lambda n, text: Imported(n, n, n, [text] * n, {text: n}),
     "ItemError": lambda n, text: ItemError(n, text, text),
@@ -235,6 +243,46 @@ def test_every_result_is_here() -> None:
         assert issubclass(kind, Displayed)
         own = vars(kind).get("__repr__")
         assert own is None or inspect.getsourcefile(own) is not None, f"{name} has repr=True"
+
+
+NOT_RESULTS = {
+    *("Any", "Callable", "Generator", "Iterator", "Mapping", "None", "NDArray", "Self", "Sequence"),
+    *("ArrayLike", "Decimal", "Literal", "Path", "SupportsIndex", "False", "True", "Iterable"),
+    # Objects that do something, and their settings.
+    *("AudioHash", "Collection", "Combined", "FeatureKind", "Index", "Indexed", "RemoteCollection"),
+    *("RunReader", "Said", "SignatureFile", "Signer", "SliceIndex", "Source", "Vocabulary"),
+    *("VoteSettings", "WeightKind", "Weights", "DocumentSigner", "Lengths", "T", "FlipIndex"),
+    *("SignedParts", "DocumentError", "ClusterIndex", "HashedImage", "Item", "Signatures"),
+    "Changes",  # a record of what was done to files, with a journal
+}
+"""Names in the annotations of what public functions return."""
+
+
+def returned_names() -> dict[str, str]:
+    """Return the names in the annotations of what functions and methods of `la` return."""
+    found: dict[str, str] = {}
+    for name in vars(la)["__all__"]:
+        made = getattr(la, name)
+        functions = {name: made}
+        if inspect.isclass(made):
+            functions = {
+                f"{name}.{own}": getattr(member, "fget", member)
+                for own, member in inspect.getmembers(made)
+                if not own.startswith("_")
+            }
+        for said, function in functions.items():
+            annotation = getattr(function, "__annotations__", {}).get("return", "")
+            for one in re.findall(r"\b[A-Z]\w*", str(annotation)):
+                found.setdefault(one, said)
+    return found
+
+
+def test_no_function_returns_what_is_not_a_result() -> None:
+    """What a new function returns is in `la.results`, or is named above as something else."""
+    found = returned_names()
+    assert {"DedupResult", "Passages", "Overlaps", "Answer", "DocumentClusters"} <= set(found)
+    known = {*MAKE, "MediaResult", *NOT_RESULTS}
+    assert {name: said for name, said in found.items() if name not in known} == {}
 
 
 @pytest.mark.parametrize("name", sorted(MAKE))

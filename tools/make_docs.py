@@ -37,7 +37,7 @@ FROM_ROOT = {
 API = {
     "Jobs": (
         "Functions that process a whole corpus, or measure one.",
-        "dedup group_pairs overlaps passages sign_passages compare_texts cluster_documents "
+        "dedup undo group_pairs overlaps passages sign_passages compare_texts cluster_documents "
         "cluster match_batch plan tune evaluate advice.growth pages.PageLimits",
     ),
     "Collections": (
@@ -48,8 +48,9 @@ API = {
     "Signers": (
         "A signer turns items into signatures: rows of a `uint8[n, bits // 8]` array.",
         "SimHash MinHash BBitMinHash WeightedMinHash TopSig Projection ImageHash AudioHash "
-        "PassageHash Signer load_signer signatures.signer_from_dict save_signatures "
-        "load_signatures load_hex signatures.signatures_from_hex signatures.signatures_to_hex "
+        "VideoHash PassageHash Signer load_signer signatures.signer_from_dict save_signatures "
+        "load_signatures load_hex signatures.save_hex signatures.signatures_from_hex "
+        "signatures.signatures_to_hex "
         "hamming estimated_radius estimated_similarity signatures.quantize_weights "
         "signatures.restore_weights",
     ),

@@ -32,9 +32,10 @@ NOTICES, NOTICES_EACH = 40, (6, 14)
 REVISIONS = 0.08
 KEPT_SHARES = (0.15, 0.9)
 
-WEIGHED: Mapping[str, Any] = {"measure": "weighted-jaccard", "threshold": 0.05, "common": 10}
+VERSIONS: Mapping[str, Any] = {"purpose": "versions"}
 OTHERS: tuple[Mapping[str, Any], ...] = (
-    {"measure": "weighted-jaccard", "threshold": 0.05, "common": 10, "exact": True},
+    {"purpose": "versions", "exact": True},
+    {"measure": "weighted-jaccard", "threshold": 0.05, "common": 10},
     {"measure": "weighted-jaccard", "threshold": 0.05},
     {"measure": "weighted-jaccard", "threshold": 0.025, "common": 10},
     {"measure": "weighted-containment", "threshold": 0.1},
@@ -129,7 +130,7 @@ def boilerplate(name: str, *, folder: Path | None, part: int) -> QualityResult:
             len(texts),
             partial(_judge, related.relations),
         )
-        for how in (WEIGHED, *OTHERS)
+        for how in (VERSIONS, *OTHERS)
     ]
     title = (
         f"{len(texts):,} {related.origin} documents, {sum(map(len, texts)) / 1e6:.0f} MB; "
@@ -142,6 +143,8 @@ def boilerplate(name: str, *, folder: Path | None, part: int) -> QualityResult:
 
 def _named(how: Mapping[str, Any]) -> str:
     more = " --exact" if how.get("exact") else ""
+    if "purpose" in how:
+        return f"--for {how['purpose']}{more}"
     common = f" --common {how['common']}" if "common" in how else ""
     return f"{how['measure']} {how['threshold']}{common}{more}"
 
@@ -156,7 +159,7 @@ def _judge(relations: Relations, result: Any) -> dict[str, float]:
 
 
 def _verdicts(result: QualityResult) -> list[Verdict]:
-    name = _named(WEIGHED)
+    name = _named(VERSIONS)
     quality, seconds = result.quality[name], result.times()[name].best
     return [
         at_least(f"42a. {NAME}: recall of {name}", quality["recall"], RECALL, "", 3),

@@ -239,19 +239,21 @@ void bind_signers(nb::module_& module) {
 
     module.def(
         "list_features",
-        [](const BoundSource& source, WeightKind kind, std::size_t threads) {
-            expect(kind == WeightKind::uniform || kind == WeightKind::count,
+        [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
+           std::size_t threads) {
+            expect(vocabulary != nullptr || kind == WeightKind::uniform ||
+                       kind == WeightKind::count || kind == WeightKind::log_count,
                    "weights that need a vocabulary");
             sign::FeatureLists lists;
             {
                 const nb::gil_scoped_release nogil;
-                lists = sign::list_features(*source.source, kind, work_on(threads));
+                lists = sign::list_features(*source.source, kind, vocabulary, work_on(threads));
             }
             return nb::make_tuple(to_numpy(std::move(lists.offsets)),
                                   to_numpy(std::move(lists.features)),
                                   to_numpy(std::move(lists.weights)));
         },
-        "source"_a, "kind"_a, "threads"_a);
+        "source"_a, "kind"_a, "vocabulary"_a.none(), "threads"_a);
 
     module.def(
         "simhash",

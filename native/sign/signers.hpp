@@ -33,7 +33,8 @@ struct FeatureLists {
     std::vector<std::uint64_t> features;
     std::vector<double> weights;
 };
-FeatureLists list_features(const Source& source, WeightKind kind, Work work);
+FeatureLists list_features(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
+                           Work work);
 
 // Algorithm 1 of Sood and Loguinov: bit j is 1 where the weights of features whose hash has bit j,
 // minus those of the others, are 0 or more. Word 0 of the hash is the feature itself if `seed` is

@@ -78,7 +78,8 @@ void total_weights(const Source& source, WeightKind kind, const Vocabulary* voca
     });
 }
 
-FeatureLists list_features(const Source& source, WeightKind kind, Work work) {
+FeatureLists list_features(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
+                           Work work) {
     struct State {
         Reader reader;
         Weigher weigher;
@@ -88,7 +89,7 @@ FeatureLists list_features(const Source& source, WeightKind kind, Work work) {
         std::vector<double> weights;
     };
     std::vector<Document> found(source.size());
-    const State initial{{}, Weigher(kind, nullptr)};
+    const State initial{{}, Weigher(kind, vocabulary)};
     per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
         Document& mine = found[document];
         state.weigher.weigh(state.reader.read(source, document), mine.features, mine.weights);

@@ -92,8 +92,10 @@ if TYPE_CHECKING:
     from lookalike.signatures import load_signatures as load_signatures
     from lookalike.signatures import load_signer as load_signer
     from lookalike.signatures import save_signatures as save_signatures
+    from lookalike.storage.changes import undo as undo
     from lookalike.topics import cluster_documents as cluster_documents
     from lookalike.vectors import VectorIndex as VectorIndex
+    from lookalike.videos.video_hash import VideoHash as VideoHash
 else:
     __all__, __getattr__, __dir__ = lazy_names(
         globals(),
@@ -125,11 +127,13 @@ else:
             "lookalike.parts.index": "PartIndex",
             "lookalike.recordings.audio_hash": "AudioHash",
             "lookalike.recordings.index": "RecordingIndex",
+            "lookalike.videos.video_hash": "VideoHash",
             "lookalike.signatures": (
                 "BBitMinHash MinHash Projection Signer SimHash TopSig WeightedMinHash "
                 "estimated_radius estimated_similarity hamming load_hex load_signatures "
                 "load_signer save_signatures"
             ),
+            "lookalike.storage.changes": "undo",
             "lookalike.topics": "cluster_documents",
             "lookalike.vectors": "VectorIndex",
         },

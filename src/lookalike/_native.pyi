@@ -213,7 +213,7 @@ def total_weights(
     totals: NDArray[np.float64],
 ) -> None: ...
 def list_features(
-    source: Source, kind: WeightKind, threads: int
+    source: Source, kind: WeightKind, vocabulary: Vocabulary | None, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]: ...
 def simhash(
     source: Source,
@@ -880,6 +880,69 @@ class Vectors:
         threads: int,
         cosines: NDArray[np.float64],
     ) -> None: ...
+    def sketch(
+        self, first: int, threads: int, codes: NDArray[np.uint8], scales: NDArray[np.float32]
+    ) -> float: ...
+
+class Sketches:
+    def __init__(
+        self,
+        blocks: NDArray[np.uint8],
+        scales: NDArray[np.float32],
+        places: NDArray[np.uint32],
+        offsets: NDArray[np.int64],
+        centers: NDArray[np.uint8],
+        center_scales: NDArray[np.float32],
+        error: float,
+    ) -> None: ...
+    def best(
+        self,
+        vectors: Vectors,
+        skip: NDArray[np.uint8] | None,
+        queries: NDArray[np.float32],
+        candidates: int,
+        probe: int,
+        threads: int,
+        ids: NDArray[np.int64],
+        cosines: NDArray[np.float64],
+        done: NDArray[np.int64],
+    ) -> None: ...
+    def best_of_all(
+        self,
+        vectors: Vectors,
+        skip: NDArray[np.uint8] | None,
+        queries: NDArray[np.float32],
+        threads: int,
+        ids: NDArray[np.int64],
+        cosines: NDArray[np.float64],
+        done: NDArray[np.int64],
+    ) -> None: ...
+    def candidates(
+        self,
+        vectors: Vectors,
+        skip: NDArray[np.uint8] | None,
+        queries: NDArray[np.float32],
+        probe: int,
+        threads: int,
+        places: NDArray[np.int64],
+    ) -> None: ...
+
+def signed_sums(
+    weights: NDArray[np.float32],
+    signatures: NDArray[np.uint8],
+    numbers: NDArray[np.int64],
+    threads: int,
+    sums: NDArray[np.float64],
+) -> None: ...
+def nearest_sketches(
+    blocks: NDArray[np.uint8],
+    scales: NDArray[np.float32],
+    codes: NDArray[np.uint8],
+    count: int,
+    threads: int,
+    nearest: NDArray[np.int64],
+    products: NDArray[np.float32],
+) -> None: ...
 
 class ImageBits:
     @staticmethod
@@ -895,6 +958,37 @@ class ImageBits:
         columns: tuple[int, int, bool],
         signature: NDArray[np.uint8],
     ) -> int: ...
+
+class Pdq:
+    @staticmethod
+    def of(rows: int, columns: int) -> Pdq: ...
+    def feed(self, pixels: NDArray[np.uint8]) -> None: ...
+    def finish(self, signatures: NDArray[np.uint8]) -> int: ...
+
+def image_thumbnail(
+    gray: NDArray[np.uint8],
+    rows: tuple[int, int, bool],
+    columns: tuple[int, int, bool],
+    thumbnail: NDArray[np.uint8],
+) -> None: ...
+def image_points(
+    gray: NDArray[np.uint8],
+    rows: tuple[int, int, bool],
+    columns: tuple[int, int, bool],
+    parts_down: int,
+    parts_across: int,
+    most: int,
+) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]: ...
+def compare_images(
+    first: NDArray[np.uint8],
+    second: NDArray[np.uint8],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    refine: bool,
+    threads: int,
+    placements: NDArray[np.float64],
+    agreements: NDArray[np.float64],
+) -> None: ...
 
 most_query_words: int
 
@@ -919,9 +1013,9 @@ WordArrays: TypeAlias = tuple[
 ]
 
 def word_bags(
-    documents: Documents, stems: bool, threads: int
+    documents: Documents, kind: str, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
-def query_words(query: Documents, stems: bool) -> tuple[list[str], NDArray[np.uint64]]: ...
+def query_words(query: Documents, kind: str) -> tuple[list[str], NDArray[np.uint64]]: ...
 def hash_bags(
     numbers: NDArray[np.int64],
     ids: Documents,

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.registry import Registry
 from lookalike.signatures.signer import Signer
-from lookalike.storage.files import is_folder, open_plain, walk_folder
+from lookalike.storage.files import FileState, is_folder, open_plain, walk_folder
 
 HEAD = 64
 """First bytes of a file by which it is recognized."""
@@ -79,8 +79,8 @@ class Read(Generic[Content]):
     content: Content  # signatures and other data that `Medium.pairs` needs
     problems: list[Problem] = field(default_factory=list)
     """One for each file that could not be read; the others are in `files`."""
-    without_features: int = 0
-    """Number of files that cannot be compared, such as images of one color."""
+    without_features: NDArray[np.bool_] | None = None
+    """Whether each file cannot be compared, such as an image of one color (default: none)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +92,8 @@ class SignedFiles:
     clear: NDArray[np.bool_]
     """Whether a signature is meaningful; that of an image of one color is not."""
     problems: Sequence[Problem]
+    quality: Sequence[int] | None = None
+    """The quality of each signature, if the medium measures it."""
 
 
 class Medium(ABC, Generic[Content]):
@@ -111,8 +113,6 @@ class Medium(ABC, Generic[Content]):
     """What the Content-Security-Policy of a report must allow for `preview`, besides styles."""
     no_features: ClassVar[str] = "without features: only equal files are similar"
     """The description of `Read.without_features`: what they are, a colon, and what follows."""
-    sign_defaults: ClassVar[Mapping[str, Any]] = {}
-    """Options whose defaults differ between `lookalike sign` and `la.dedup`."""
     signer: Signer  # signs files by their paths. Its `medium` is the name of this medium.
 
     @classmethod
@@ -122,6 +122,11 @@ class Medium(ABC, Generic[Content]):
 
         It is called for every file of a folder, so it is fast, needs no extra, and never raises.
         """
+
+    @classmethod
+    def sign_options(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of `lookalike sign`, whose defaults may differ from `dedup`."""
+        return dict(given)
 
     @classmethod
     def is_one(cls, value: object) -> bool:
@@ -192,6 +197,7 @@ MEDIA: Registry[type[Medium[Any]]] = Registry(
     {
         "images": "lookalike.images.medium:ImageMedium",
         "recordings": "lookalike.recordings.medium:RecordingMedium",
+        "videos": "lookalike.videos.medium:VideoMedium",
     },
 )
 
@@ -237,18 +243,21 @@ class Found:
     """The files of one medium, in the order of the arguments, those of a folder by path."""
 
     files: list[Path] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)  # bytes of each file
+    states: list[FileState] = field(default_factory=list)  # of each file, before it was read
     others: list[Path] = field(default_factory=list)  # files of other kinds, which are ignored
     problems: list[Problem] = field(default_factory=list)
     """Files that cannot be read, or are not of this medium although their extension is."""
 
 
-def find_files(paths: Sequence[Path], medium: type[Medium[Any]]) -> Found:
+def find_files(
+    paths: Sequence[Path], medium: type[Medium[Any]], seen: set[Path] | None = None
+) -> Found:
     """Return the files of one medium among these files and in these folders, each once.
 
-    Symbolic links in folders are not followed: a link would be a duplicate of its file.
+    Symbolic links in folders are not followed: a link would be a duplicate of its file. Files whose
+    resolved paths are in `seen` are left out, and those of others are added to it.
     """
-    found, seen = Found(), set[Path]()
+    found, seen = Found(), set[Path]() if seen is None else seen
     for path in paths:
         real = path.resolve()
         for file, problem in walk(path):
@@ -265,13 +274,13 @@ def find_files(paths: Sequence[Path], medium: type[Medium[Any]]) -> Found:
 
 def _sort_in(file: Path, medium: type[Medium[Any]], found: Found, *, named: bool) -> None:
     try:
-        head, size = head_of(file)
+        head, state = head_of(file)
     except OSError as error:
         found.problems.append(Problem(file, f"cannot be read ({error.strerror})"))
         return
     if medium.recognizes(head):
         found.files.append(file)
-        found.sizes.append(size)
+        found.states.append(state)
     elif named or file.suffix.lower() in medium.suffixes:
         reason = f"is not {with_article(medium.noun)}: its first bytes are not those of one"
         found.problems.append(Problem(file, reason if head else "is empty"))
@@ -309,10 +318,11 @@ def _wrong(file: Path) -> str:
     return "" if stat.S_ISREG(mode) else "is not a plain file"
 
 
-def head_of(file: Path) -> tuple[bytes, int]:
-    """Return the first bytes of a plain file, and its size."""
+def head_of(file: Path) -> tuple[bytes, FileState]:
+    """Return the first bytes of a plain file, and its state."""
     with open_plain(file) as opened:
-        return opened.read(HEAD), os.fstat(opened.fileno()).st_size
+        state = FileState.of(os.fstat(opened.fileno()))
+        return opened.read(HEAD), state
 
 
 def first_equal(
@@ -346,11 +356,16 @@ def _digest(file: Path) -> bytes | None:
     return digest.digest()
 
 
-def memory_for_decoders(limit: int | None, files: int, least: int) -> int | None:
-    """Return the bytes of a memory limit that are left for decoders, which need `least` each."""
+def memory_for_decoders(
+    limit: int | None, files: int, least: int, of_each: int = _BYTES_A_FILE
+) -> int | None:
+    """Return the bytes of a memory limit that are left for decoders, which need `least` each.
+
+    `of_each` are the bytes that the job itself holds for each file.
+    """
     if limit is None:
         return None
-    needed = _PROCESS + files * _BYTES_A_FILE
+    needed = _PROCESS + files * of_each
     if limit - needed < least:
         raise ArgumentError(
             Said("memory_limit"),

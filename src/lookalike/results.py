@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from lookalike.vectors import VectorMatches as VectorMatches
     from lookalike.vectors import VectorNeighbors as VectorNeighbors
     from lookalike.vectors import VectorPairs as VectorPairs
+    from lookalike.videos.frames import VideoFrames as VideoFrames
 else:
     __all__, __getattr__, __dir__ = lazy_names(
         globals(),
@@ -81,6 +82,7 @@ else:
             "lookalike.parts.votes": "PartAnswer PartMatch",
             "lookalike.recordings.audio_hash": "Fingerprint",
             "lookalike.recordings.index": "Added RecordingMatch",
+            "lookalike.videos.frames": "VideoFrames",
             "lookalike.signatures": "SavedSignatures",
             "lookalike.topics.result": "DocumentCluster DocumentClusters",
             "lookalike.vectors": "VectorMatches VectorNeighbors VectorPairs",

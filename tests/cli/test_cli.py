@@ -137,6 +137,8 @@ def test_the_example_of_the_service_is_made_as_users_make_theirs(
         la.open_collection(tmp_path / "own.db", name, create=False) as two,
     ):
         assert one.signer == two.signer and count > 1_000
+        assert one.stats()["words"] == two.stats()["words"] == "porter"
+        assert one.search("open a file").by == "words"
         for some, others in zip(one.pages(), two.pages(), strict=True):
             assert [(each.id, each.text, each.metadata) for each in some] == [
                 (each.id, each.text, each.metadata) for each in others

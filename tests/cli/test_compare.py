@@ -135,7 +135,7 @@ def test_weights_are_those_of_dedup(tmp_path: Path, capsys: pytest.CaptureFixtur
             found = compared(capsys, *options)
             pairs = la.dedup(
                 texts, measure=measure, common=2 if common else None, threshold=0.01, exact=True
-            ).text_pairs
+            ).different_pairs
             (pair,) = np.flatnonzero((pairs.left == 0) & (pairs.right == 2))
             assert found["weighted"] == {measure: pairs.similarity[pair]}
             assert found["methods"] == [] and found["containment"] is None

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
@@ -116,7 +120,7 @@ def test_compare_says_how_much_of_each_is_in_the_other(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--stop-words", "nowhere.txt"], "expected english, or a file with one word per line"),
+        (["--stop-words", "nowhere.txt"], "or a file with one word per line"),
         (["--features", "chars", "--stop-words", "english"], "--stop-words does not go with char"),
         (["--features", "chars", "--stem", "english"], "--stem does not go with characters"),
         (["--stem", "klingon"], "expected one of:"),
@@ -164,8 +168,39 @@ def test_dedup_says_which_features_it_chose(
     for options in (["--features", "words"], ["--ngram", "5"], ["--method", "simhash"]):
         found = printed(capsys, "dedup", "lines.txt", *options)
         assert found["settings"]["features"] == "words" and found["features_reason"] is None
-    assert printed(capsys, "sign", "lines.txt", "-o", "lines.lookalike")["signer"]["features"] == (
-        la.Words(5).to_dict()
-    )
+    signed = printed(capsys, "sign", "lines.txt", "-o", "lines.lookalike")
+    assert signed["signer"]["features"] == la.ShortText().to_dict()
+    assert signed["features_reason"] == reason
     found = printed(capsys, "dedup", "lines.txt", "--against", "lines.lookalike")
+    assert found["settings"]["features"] == "short" and found["counts"]["kept"] == 0
+    assert main(["sign", "lines.txt", "-o", "lines.npy"]) == 0
+    said = f"  character 3-grams (numbers and codes equal) (--features short): {reason}\n"
+    assert said in capsys.readouterr().out
+    for options in (["--features", "words"], ["--ngram", "5"]):
+        found = printed(capsys, "sign", "lines.txt", "-o", "words.lookalike", *options)
+        assert found["signer"]["features"] == la.Words(5).to_dict()
+        assert found["features_reason"] is None
+    found = printed(capsys, "dedup", "lines.txt", "--against", "words.lookalike")
     assert found["settings"]["features"] == "words" and found["counts"]["kept"] == 0
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lengths=st.lists(st.sampled_from([0, 1, 40, 119, 120, 121, 400]), min_size=1, max_size=25),
+    letter=st.sampled_from("aé漢😀"),
+)
+def test_sign_chooses_the_features_that_dedup_chooses(
+    lengths: list[int], letter: str, tmp_path: Path
+) -> None:
+    texts = [(letter + " ") * (length // 2) + letter * (length % 2) for length in lengths]
+    source = tmp_path / "lines.jsonl"
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    with redirect_stdout(StringIO()) as said:
+        assert main(["sign", str(source), "-o", str(tmp_path / "signed.lookalike"), "--json"]) == 0
+    told, result = json.loads(said.getvalue()), la.dedup(source)
+    saved = la.load_signatures(tmp_path / "signed.lookalike")
+    assert saved.signer == result.settings.signer()
+    assert told["features_reason"] == result.features_reason
+    assert saved.ids is not None
+    expected = saved.signer.sign(texts)[[int(id) for id in saved.ids]]
+    assert saved.signatures.tolist() == expected.tolist()

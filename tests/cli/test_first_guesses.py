@@ -156,6 +156,13 @@ def test_text_that_may_be_anything_is_asked_about(data: bytes, tmp_path: Path) -
         texts_of(data, tmp_path)
 
 
+def test_a_list_of_images_on_standard_input_is_told_the_kind(tmp_path: Path) -> None:
+    image = tmp_path / "a.png"
+    image.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    with pytest.raises(la.errors.ArgumentError, match="name of a file.* set kind='images'"):
+        texts_of(f"{image}\n{tmp_path / 'b.png'}\n".encode(), tmp_path)
+
+
 def test_a_table_of_many_records_on_standard_input(tmp_path: Path) -> None:
     """More than is looked at, so that the last record in sight is cut."""
     texts = [f'some "quoted" text, of row {at}\nand more' for at in range(5000)]

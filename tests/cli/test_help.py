@@ -40,20 +40,21 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 }
 
 IN_WORDS = {
+    "named by date and time",
     "detected", "detected, or row numbers", "all cores", "by the size", "all of them", "all of it",
     "derived from the threshold", "not limited", "from the file extension", "beside the database",
     "that in the snapshot", "that of the file", "the only one there is", "error",
     "stop with an error", "what SliceIndex chooses", "the same as --expand", "1, all pairs",
     "3, or a scan where faster", "a sample of SIGNATURES", "1000, or 10 K if that is more",
-    "16 K, at least 256", "every 12th, or as many as near-duplicates need",
-    "every 12th, or as many as near-duplicates need; for vectors every 6th, at least 32",
+    "4 K, at least 64", "every 12th, or as many as near-duplicates need",
+    "every 12th, or as many as near-duplicates need; for vectors every 8th, at least 32",
     "flips if QUERIES have weights, otherwise blocks",
     "square root of half the number of documents, at most 50, then split or merged by topic",
     "detected, or the first heading",
     "words; dedup of short documents: short",
     "signature, if it exists", "what the signatures estimate, jaccard or cosine",
     "that of the signatures", "derived from the size", "no limit", "rebuild an existing one",
-    "all others",
+    "all others", "the last argument is the text",
     "sql, or native for passages and recordings",
 }  # fmt: skip
 """Defaults that are not values; what they mean has tests of its own."""
@@ -107,6 +108,7 @@ def serve_default(name: str) -> str:
 USED: dict[tuple[str, str], Callable[[], str]] = {
     ("dedup", "--ngram"): ngrams,
     ("dedup", "--threshold"): thresholds,
+    ("dedup", "--keep"): lambda: f"{la.results.DedupSettings().keep}; files best",
     ("dedup", "--bits"): lambda: by_method("bits"),
     ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),
@@ -249,7 +251,8 @@ def test_what_is_said_of_methods_is_so(
     """The details of `sign --help` and `pairs --help`, and the table of the documentation."""
     file = tmp_path / "signatures.lookalike"
     source = corpus.write(tmp_path / "corpus.jsonl")
-    assert main(["sign", source, "--method", method, "-o", str(file), "--quiet"]) == 0
+    words = ["--features", "words"]  # which longer documents are signed by
+    assert main(["sign", source, "--method", method, *words, "-o", str(file), "--quiet"]) == 0
     signer: Any = la.load_signatures(file).signer
     ngram = signer.features.ngram
     (line,) = re.findall(rf"^  {method}  .*$", shown_help("sign", capsys), re.MULTILINE)
@@ -337,6 +340,7 @@ DIFFERENT: dict[str, set[str]] = {
     "--type": {"TYPE", "NAME"},
     "--file": {"FILE", "CORPUS"},
     "--pairs": {"FILE", "TARGET"},
+    "--for": {"search|duplicates", "duplicates|versions"},
     "--measure": {"|".join(MEASURES), "|".join((*MEASURES, *RARITY_MEASURES))},
 }
 """Options whose values differ between commands, as far as what they name differs."""

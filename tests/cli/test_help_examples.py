@@ -176,8 +176,10 @@ def write_media() -> None:
 @pytest.mark.parametrize("help", EXAMPLES, ids=lambda help: help or "lookalike")
 def test_examples_work(help: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for line in [*before(help), *EXAMPLES[help]]:
-        if ELSEWHERE.search(line) or ("chromaprint" in line and shutil.which("fpcalc") is None):
+        if ELSEWHERE.search(line):
             continue
+        if shutil.which("fpcalc") is None:  # later lines need the file that this one writes
+            line = line.replace(" --hash chromaprint", "")
         status = run(line)
         assert status == 0, (line, capfd.readouterr().err)
         for target in re.findall(r"(?:-o|--output|--report|--dropped|>) ([\w./~-]+)", line):

@@ -94,11 +94,13 @@ def test_percentages_are_recognized() -> None:
         la.dedup(["a"], threshold=80)
 
 
-def test_a_radius_is_proposed_for_images(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_thresholds_of_images_are_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     said = refused(["dedup", "docs.jsonl", "--kind", "images", "--threshold", "0.9"], capsys)
-    assert said.endswith("does nothing for images: use --radius N (default: 56 of 256 bits)")
-    with pytest.raises(la.errors.ArgumentError, match=r"use radius=N \(default: 56 of 256 bits\)"):
+    assert said.endswith("threshold is 0.9; expected one of: strict, normal, loose")
+    said = refused(["dedup", "docs.jsonl", "--threshold", "strict"], capsys)
+    assert "threshold is 'strict'; expected" in said
+    with pytest.raises(la.errors.ArgumentError, match="expected one of: strict, normal, loose"):
         la.dedup(folder, kind="images", threshold=0.9)
 
 

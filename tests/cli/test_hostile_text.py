@@ -52,6 +52,8 @@ CASES = {
     "dedup no folder": ["dedup", f"{NAME}.jsonl", "-o", f"{NAME}/x.jsonl"],
     "dedup over input": ["dedup", f"{NAME}.jsonl", "-o", f"{NAME}.jsonl"],
     "dedup columns": ["dedup", "names.jsonl"],
+    "undo no journal": ["undo", f"{NAME}.jsonl"],
+    "undo no file": ["undo", f"{NAME}.nothing"],
     "dedup column": ["dedup", "names.jsonl", "--text", NAME],
     "dedup header": ["dedup", "names.csv"],
     "dedup keep": ["dedup", f"{NAME}.jsonl", "--keep", EVIL],

@@ -68,6 +68,24 @@ def test_passages_are_shown_with_their_words_marked(
     )
 
 
+@pytest.mark.parametrize("words", [WORDS, f"Is it {WORDS}?", f"*{WORDS}*", WORDS * 100])
+def test_the_last_argument_is_the_text(
+    words: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["passages", str(corpus), words, "--json"]) == 0
+    typed = capsys.readouterr()
+    assert main(["passages", str(corpus), "--file", query_in(tmp_path, words), "--json"]) == 0
+    assert typed.out == capsys.readouterr().out
+
+
+def test_a_missing_text_is_said(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "the text to look for is missing" in refused(["passages", str(corpus)], capsys)
+    for other in (str(corpus), str(corpus.parent), "-", "*.jsonl", "s3://bucket/corpus.jsonl"):
+        message = refused(["passages", str(corpus), other], capsys)
+        assert f"{other} is an input, and the text to look for is missing" in message
+    assert "has no words to look for" in refused(["passages", str(corpus), "?! ..."], capsys)
+
+
 def test_passages_as_json_are_those_of_python(
     corpus: Path,
     tmp_path: Path,

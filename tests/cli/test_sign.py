@@ -15,7 +15,8 @@ from support.cases import cli_corpus as corpus
 from support.running.refusals import refused
 
 METHODS: list[tuple[list[str], Any]] = [
-    ([], la.BBitMinHash(128, 16)),
+    ([], la.BBitMinHash(128, 16, la.ShortText())),
+    (["--features", "words"], la.BBitMinHash(128, 16)),
     (["--ngram", "2", "--num-perm", "64", "--seed", "7"],
      la.BBitMinHash(64, 16, la.Words(ngram=2), seed=7)),
     (["--method", "simhash"], la.SimHash(128, la.Words(ngram=3))),

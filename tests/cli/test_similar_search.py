@@ -133,7 +133,7 @@ def test_documents_that_the_corpus_does_not_have_are_counted(
     Path("part.jsonl").write_text("\n".join(lines[1:]) + "\n")
     assert main(["search", "signatures.lookalike", TEXTS[0], "-k", "2", "--in", "part.jsonl"]) == 0
     shown = capsys.readouterr()
-    assert shown.out.splitlines()[1].split()[-2:] == ["-", "yes"]
+    assert shown.out.splitlines()[-1].split()[-2:] == ["-", "yes"]
     assert "1 document of the index not found in" in shown.err
     assert main(["pairs", "signatures.lookalike", "--radius", "120", "--in", "part.jsonl"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,6 +101,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("music").mkdir()
     soundfile.write("music/tune.wav", np.random.default_rng(0).normal(0, 0.1, 16_000), 8_000)
     la.RecordingIndex().save("music.parts")
+    Path("twice").mkdir()
+    for name in ("a", "b"):
+        shutil.copy("music/tune.wav", f"twice/{name}.wav")
+    la.dedup("twice", kind="recordings").apply("hardlink", journal="linked.journal")
     return tmp_path
 
 
@@ -144,7 +149,7 @@ def test_numbers_out_of_range_are_told_of_the_option(
         ("dedup corpus.jsonl --method simhash --permutations 128", "--permutations goes with"),
         ("dedup corpus.jsonl --max-group 9", "--max-group goes with --grouping components"),
         ("sign corpus.jsonl -o x.npy --method topsig --num-perm 128", "--permutations goes with"),
-        ("dedup corpus.jsonl --keep best", "--keep is 'best'; expected first, last"),
+        ("dedup corpus.jsonl --keep best", "--keep is 'best', which does nothing for text"),
         ("dedup corpus.jsonl --against signatures.lookalike", "was signed by simhash (bits 64,"),
         ("dedup corpus.jsonl --max-document 1GB --memory-limit 1GB", "--max-document is 1,000,000"),
         (
@@ -241,6 +246,7 @@ JSON_CALLS = {
     "audio search": ["music/tune.wav", "--index", "music.parts"],
     "kernels": [],
     "bench": ["--device", "gpu", "--count", "1"],
+    "undo": ["linked.journal"],
     "collection create": ["new.db"],
     "collection add": ["docs.db", "owl", "The quick brown owl"],
     "collection get": ["docs.db", "fox"],

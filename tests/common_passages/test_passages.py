@@ -32,7 +32,7 @@ def test_every_passage_is_found_and_no_other(
 ) -> None:
     asked = words_of(query)
     min_words = max(1, math.ceil(least * len(asked) - 1e-9))
-    found = la.passages(documents, query, least=least, gap=gap, threads=2)
+    found = la.passages(documents, query, min_share=least, gap=gap, threads=2)
     expected = [
         (row, runs)
         for row, document in enumerate(documents)
@@ -58,7 +58,7 @@ def test_a_changed_passage_is_found_with_its_place() -> None:
         f"One line.\nAnother — with ünï.\n{changed}\nThe end.",
         f"{passage} And once more: {passage.upper()}",
     ]
-    found = la.passages(documents, passage, least=0.6, context=5)
+    found = la.passages(documents, passage, min_share=0.6, context=5)
     assert [one.row for one in found] == [2, 2, 1]
     first, second, near = found
     assert (first.share, first.exact, first.lines) == (1.0, True, (1, 1))
@@ -74,11 +74,11 @@ def test_a_changed_passage_is_found_with_its_place() -> None:
 def test_a_text_that_is_everywhere_in_a_document_is_found_so_often() -> None:
     sentence = "These five words are repeated"
     document = ". ".join([sentence] * 150)
-    found = la.passages([document, sentence], sentence, least=1.0)
+    found = la.passages([document, sentence], sentence, min_share=1.0)
     assert len(found) == 101
     assert {one.row for one in found} == {0, 1}
     assert found.repeated == 2  # windows of four words, the first hundred places of each
-    noise = la.passages(["0 " * 100_000], "0 " * 60, least=0.5)
+    noise = la.passages(["0 " * 100_000], "0 " * 60, min_share=0.5)
     assert noise[0].words == 60
     assert len(noise) < 200
 
@@ -88,7 +88,7 @@ def test_texts_without_words_are_refused_and_documents_without_are_not() -> None
         la.passages(["a"], " ...")
     assert len(la.passages(["", "?", "b"], "a")) == 0
     assert len(la.passages([], "a")) == 0
-    wrong: list[dict[str, Any]] = [{"least": 0}, {"least": 2}, {"gap": -1}, {"context": -1}]
+    wrong: list[dict[str, Any]] = [{"min_share": 0}, {"min_share": 2}, {"gap": -1}, {"context": -1}]
     for arguments in [*wrong, {"query": 3}, {"threads": 0}]:
         with pytest.raises(ArgumentError):
             la.passages(["a"], **{"query": "a", **arguments})

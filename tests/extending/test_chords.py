@@ -59,7 +59,7 @@ def test_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     page = Path("report.html").read_text()
     assert "4 chords" in page and "img-src data:" in page
     assert main(["dedup", "music", "--kind", "chords", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["settings"] == {"radius": 2}
+    assert json.loads(capsys.readouterr().out)["settings"] == {"radius": 2, "keep": "best"}
     said = refused(["dedup", "music", "--kind", "chords", "--threshold", "0.5"], capsys)
     assert said == "--threshold does nothing for chords; leave it out"
 

@@ -133,7 +133,7 @@ def test_features_are_those_that_were_chosen(
         ({"features": str.split, "stem": "english"}, "stem does not go with features that are"),
         ({"features": la.features.Features()}, "take no texts"),
         ({"features": 3}, "or a function from a text to its features"),
-        ({"stop_words": "german"}, "expected 'english', a list of words or None"),
+        ({"stop_words": "klingon"}, r"expected a language \(english, german, "),
         ({"ngram": 0}, "ngram is 0"),
     ],
 )  # fmt: skip

@@ -219,12 +219,16 @@ def test_few_words_are_ranked_by_their_own_bits(page: Any, documents: Rows) -> N
     (query,), (mask,) = signer.sign([text], mask=True)
     all_bits = np.bitwise_count(signed ^ query).sum(axis=1)
     ranked = np.bitwise_count((signed ^ query) & mask).sum(axis=1)
-    every = zip(ranked.tolist(), all_bits.tolist(), documents, strict=True)
+    ones = np.bitwise_count(signed).sum(axis=1) + np.bitwise_count(query).sum()
+    decided = ones + all_bits  # of a bit that one text alone decides, half are set
+    every = zip(ranked.tolist(), all_bits.tolist(), documents, decided.tolist(), strict=True)
     best = sorted(every)[:5]  # by the ranking bits, then by all, then by id
-    assert shown_ids(page) == [id for _, _, id in best]
+    assert shown_ids(page) == [id for _, _, id, _ in best]
+    # Few words decide few bits, and the similarity is that of these.
+    assert all(bits < 512 - 4 * math.sqrt(512) for *_, bits in best)
     assert page.locator(".likeness > span").all_text_contents() == [
-        f"{percent(max(0.0, round(math.cos(math.pi * far / 512), 4)))} · {far} bits, {near} ranked"
-        for near, far, _ in best
+        f"{percent(max(0.0, round(math.cos(math.pi * far / bits), 4)))} · {far} bits, {near} ranked"
+        for near, far, _, bits in best
     ]
     assert "ranked only by the bits that its words determine" in page.inner_text("main")
 

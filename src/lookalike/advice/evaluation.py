@@ -194,7 +194,11 @@ def evaluate(
     grid = [
         (kind.name, *each)
         for kind in KINDS
-        if kind.grid and any(_differ(asked, usual, option.name) for option in kind.options)
+        if kind.grid
+        and any(
+            getattr(asked, option.name, None) is not getattr(usual, option.name, None)
+            for option in kind.options
+        )
         for each in kind.measured(asked)
     ]
     for kind in [KINDS.get(name, "kinds") for name in named]:
@@ -235,10 +239,6 @@ class GridRequest:
     orders: Iterable[SupportsIndex] | None = None
     clusters: Iterable[SupportsIndex] | None = None
     probe: Iterable[SupportsIndex] | None = None
-
-
-def _differ(one: GridRequest, other: GridRequest, name: str) -> bool:
-    return getattr(one, name, None) is not getattr(other, name, None)
 
 
 def slice_grid(request: GridRequest) -> Grid:

@@ -112,6 +112,7 @@ class Sample:
             axis=1,
         )
         place = min(int(rerank / scale), len(part) - 1)
+        wanted = np.arange(1, (question.k or 1) + 1) * min(1.0, self.given / question.count)
         steps = []
         for expand in range(most + 1):
             every = -np.partition(-scores[expand], place, axis=1)
@@ -122,7 +123,8 @@ class Sample:
             room = np.clip((rerank / scale - above) / np.maximum(ties, 1), 0, 1)
             found = np.where(pairs[expand] == least, room, pairs[expand] > least)
             found = np.where((least == 0) | (pairs[expand] == 0), pairs[expand] > 0, found)
-            recall = self._of_nearest(question, found.mean(axis=0))
+            by_rank = found.mean(axis=0)  # interpolated from the neighbors in the sample
+            recall = float(np.interp(wanted, np.arange(1, len(by_rank) + 1), by_rank).mean())
             steps.append(
                 (float(postings[expand]), question.count * float((every > 0).mean()), recall)
             )
@@ -149,11 +151,6 @@ class Sample:
         distances = np.empty((len(self.queries), len(self.part)), np.int32)
         _native.scan_all(self.queries, self.part, 1, distances)
         return distances
-
-    def _of_nearest(self, question: Question, by_rank: NDArray[np.float64]) -> float:
-        """Return the mean over the k nearest, interpolated from the neighbors in the sample."""
-        wanted = np.arange(1, (question.k or 1) + 1) * min(1.0, self.given / question.count)
-        return float(np.interp(wanted, np.arange(1, len(by_rank) + 1), by_rank).mean())
 
     def _neighbors(self, question: Question) -> Signatures:
         """Return the nearest of the sample that correspond to the k nearest of the collection."""

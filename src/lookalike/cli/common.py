@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import Field, fields
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lookalike.checks import is_address, whole_number
-from lookalike.cli.parser import ADVANCED, VALUES, Parser, RegisteredNames, share_of_one
+from lookalike.cli.parser import (
+    ADVANCED,
+    VALUES,
+    Parser,
+    RegisteredNames,
+    share_of_one,
+    share_or_word,
+)
 from lookalike.cli.terminal import STANDARD, check_read_once, is_standard, say, warn, warn_left_out
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT, MAX_PAGE
@@ -21,7 +28,7 @@ from lookalike.corpora.opening import with_pages
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.settings import ALIASES, DedupSettings, refuse_idle
 from lookalike.errors import ArgumentError, FileError, Said
-from lookalike.features.text import STOP_LISTS
+from lookalike.features.stop_words import STOP_LISTS
 from lookalike.pages import PageLimits
 from lookalike.shown import escape_terminal
 from lookalike.signatures import Signer
@@ -63,7 +70,7 @@ FORMAT = f"""\
                        files: one per file (default: from the file extension)"""
 CORPUS = f"""\
   --text COLUMN        column with the document text (default: detected)
-  --id COLUMN          column with the ids (default: detected, or row numbers)
+  --id COLUMN          column with ids (default: detected, or row numbers)
 {FORMAT}"""
 STRIP_URLS = "  --strip-urls         ignore URLs when comparing texts"
 FILTERS = f"""\
@@ -103,13 +110,13 @@ def settings_of(
 ) -> dict[str, Any]:
     """Return what options say of `settings_fields`, stop words as they are in their file.
 
-    Only a job with all settings chooses features by the lengths of documents; others take words.
+    Jobs and signers of a corpus choose features by the lengths of documents; others take words.
     """
     only = list(only)
     chosen = {
         one.name: getattr(options, one.name) for one in settings_fields(signs=signs, only=only)
     }
-    if (signs or only) and chosen.get("features", "") is None:
+    if only and chosen.get("features", "") is None:
         chosen["features"] = "words"
     if chosen.get("stop_words") is not None and chosen["stop_words"] not in STOP_LISTS:
         chosen["stop_words"] = _stop_words(Path(chosen["stop_words"]))
@@ -127,6 +134,9 @@ def _stop_words(path: Path) -> list[str]:
             "a file with one word per line"
         ) from None
     return [line.strip() for line in lines if line.strip()]
+
+
+_READERS: dict[object, Callable[[str], Any]] = {float: share_of_one, float | str: share_or_word}
 
 
 def add_settings(
@@ -152,8 +162,8 @@ def add_settings(
         about = {"action": _Noted, "dest": name, "default": setting.default, "help": help, **option}
         if "choices" in option:
             about["metavar"] = "|".join(option["choices"])
-        if option.get("type") is float:
-            about["type"] = share_of_one
+        if option.get("type") in _READERS:
+            about["type"] = _READERS[option["type"]]
         group.add_argument(*spelt, **about)
 
 
@@ -251,13 +261,18 @@ def corpus_of_input(
     from lookalike.corpora.standard_input import open_standard_input  # it takes some time to import
 
     check_read_once(names)
+    place = list(names).index(STANDARD)
+    before, after = (list(map(Path, part)) for part in (names[:place], names[place + 1 :]))
+    return open_standard_input(standard_input(), before, after, format, within, encoding)
+
+
+def standard_input() -> BinaryIO:
+    """Return standard input; a notice says that it is read if it is a terminal."""
     if sys.stdin is None:
         raise FileError("standard input is closed; pass a file")
     if sys.stdin.isatty():
         warn("reading standard input; Ctrl-D ends it", kind="")
-    place = list(names).index(STANDARD)
-    before, after = (list(map(Path, part)) for part in (names[:place], names[place + 1 :]))
-    return open_standard_input(sys.stdin.buffer, before, after, format, within, encoding)
+    return sys.stdin.buffer
 
 
 def warn_read(read: SignedCorpus | Overlaps | Passages) -> None:

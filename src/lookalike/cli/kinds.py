@@ -26,7 +26,7 @@ _SETTINGS = {one.name: one.default for one in fields(DedupSettings)}
 VALUES["KIND"] = kind_name
 KIND = f"""\
   --kind KIND=auto     kind of items: auto, {", ".join(KINDS)} (or from a plugin)"""
-HASH = "  --hash NAME          image hash: dct or gradient (default: dct)"
+HASH = "  --hash NAME          image hash: dct, gradient or pdq (default: dct)"
 
 
 def input_kind(options: argparse.Namespace) -> str:

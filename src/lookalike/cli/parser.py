@@ -68,10 +68,16 @@ def share_of_one(text: str) -> float:
     return value
 
 
+def share_or_word(text: str) -> float | str:
+    """Return a number, or a word such as `strict`."""
+    return text if text.isalpha() and text.lower() not in ("inf", "nan") else share_of_one(text)
+
+
 _EXPECTED: dict[object, str] = {
     int: "a whole number",
     float: "a number",
     share_of_one: "a number from 0 to 1",
+    share_or_word: "a number from 0 to 1",
     typed_lengths: "a whole number, or several with commas, such as 1,2",
 }
 """Of the types that say nothing themselves."""
@@ -268,7 +274,7 @@ class Parser(argparse.ArgumentParser):
                 raise
             meant = re.fullmatch(r"0?[.,](\d+)|(\d\d)", arg_string)
             hint = f"0.{(meant[1] or meant[2]).rstrip('0')}" if meant else None
-            hint = _asked(hint) if action.type is share_of_one else ""
+            hint = _asked(hint) if action.type in (share_of_one, share_or_word) else ""
             self.error(f"{_name(action)} is {arg_string!r}; expected {expected}{hint}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -85,7 +85,7 @@ def passages(
     source: Any,
     query: str,
     *,
-    least: SupportsFloat = LEAST,
+    min_share: SupportsFloat = LEAST,
     gap: SupportsIndex = GAP,
     context: SupportsIndex = CONTEXT,
     text: str | None = None,
@@ -103,7 +103,7 @@ def passages(
     run, or several runs of four words or more. These follow each other in both texts, with at most
     `gap` other words between them in either. The corpus is read once, in batches.
 
-    Every passage is found whose equal words are at least the share `least` of the query's words; a
+    Every passage is found whose equal words are at least `min_share` of the query's words; a
     document may have several. If the same four words are in more than 100 places of a document, or
     of the query, only the first 100 are tried (`Passages.repeated`).
 
@@ -111,7 +111,7 @@ def passages(
         source: The corpus; `text`, `id`, `format`, `encoding`, `skip_bad` and `max_document` say
             how it is read, as in `la.dedup`.
         query: The text to look for.
-        least: The least share of the query's words that a passage has.
+        min_share: The least share of the query's words that a passage has.
         gap: The largest number of other words between two runs of a passage.
         context: The number of characters before and after a passage in the result.
 
@@ -122,7 +122,7 @@ def passages(
         ('the early bird gets', 1.0)
     """
     given = dict(locals())
-    wanted = share("least", least)
+    wanted = share("min_share", min_share)
     between = whole_number("gap", gap, at_least=0, at_most=_MOST)
     around = whole_number("context", context, at_least=0)
     workers = thread_count(threads)

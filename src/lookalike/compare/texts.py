@@ -244,6 +244,9 @@ def compare_texts(
     texts = without_marks(a), without_marks(b)
     counts = Words().counts(texts, threads=threads).tolist()
     shingles = shared_shingles(a, b, methods[0].features, examples=examples)
+    sizes = shingles.shared + shingles.only_a, shingles.shared + shingles.only_b
+    of_a, of_b = (shingles.shared / size if size else 0.0 for size in sizes)
+    contained = Containment(max(of_a, of_b), of_a, of_b, shingles.unit)
     return Comparison(
         equal=a == b,
         bytes=(len(texts[0].encode()), len(texts[1].encode())),
@@ -251,7 +254,7 @@ def compare_texts(
         methods=[_verdict(a, b, one, threads) for one in wanted],
         shingles=shingles,
         diff=word_diff(*texts) if diff else None,
-        containment=_containment(shingles) if measure in (None, "containment") else None,
+        containment=contained if measure in (None, "containment") else None,
         weighted={
             name: similarity(
                 f"weighted_{base}", a, b, methods[0].features, weights, threads=threads
@@ -260,12 +263,6 @@ def compare_texts(
             if weights is not None and measure in (None, name)
         },
     )
-
-
-def _containment(shingles: SharedShingles) -> Containment:
-    sizes = shingles.shared + shingles.only_a, shingles.shared + shingles.only_b
-    of_a, of_b = (shingles.shared / size if size else 0.0 for size in sizes)
-    return Containment(max(of_a, of_b), of_a, of_b, shingles.unit)
 
 
 def _verdict(a: str, b: str, method: Method, threads: SupportsIndex | None) -> MethodVerdict:

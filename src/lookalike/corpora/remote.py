@@ -166,14 +166,17 @@ class Upload:
                 "Write a local file and copy it"
             )
         place = _place(address)
-        name = Path(place[1]).name
-        if address.partition("?")[0].endswith("/") or not _names_a_file(place[1]):
+        path = PurePosixPath(place[1])  # bucket and key
+        known = format_of(Path(path)) is not None or path.suffix == _SIGNATURES
+        if address.partition("?")[0].endswith("/") or not known or len(path.parts) == 1:
             raise ArgumentError(
                 f"{self.shown} does not name a file. Output at an address is one file, such as "
                 "s3://bucket/unique.jsonl; a folder is not uploaded"
             )
-        for other in others:
-            if is_address(other) and _is_at(place, _place(str(other))):
+        for other in filter(is_address, others):
+            server, inside = _place(str(other))  # "" matches any server
+            same_server = place[0] == server or not (place[0] and server)
+            if same_server and f"{place[1]}/".startswith(f"{inside}/"):
                 raise ArgumentError(
                     f"{self.shown} is at {without_secret(str(other))}, which is also read or "
                     "written; give another name"
@@ -190,7 +193,7 @@ class Upload:
         if there.type == kinds.Directory:
             raise FileError(f"{self.shown} is a folder with files in it. Give another name")
         self._left = ExitStack()
-        self.path = self._left.enter_context(temporary_folder(_OUTPUT)) / name
+        self.path = self._left.enter_context(temporary_folder(_OUTPUT)) / path.name
 
     def __enter__(self) -> Upload:
         return self
@@ -243,24 +246,11 @@ def _send(path: Path, files: Any, key: str) -> int:
     return size
 
 
-def _names_a_file(path: str) -> bool:
-    """Return whether a bucket and key end in the name of a file, by its extension."""
-    name = PurePosixPath(path)
-    known = format_of(Path(name)) is not None or name.suffix == _SIGNATURES
-    return known and len(name.parts) > 1
-
-
 def _place(address: str) -> tuple[str, str]:
     """Return the server of an address, or "", and its bucket and key."""
     path, _, query = without_secret(address, "//").partition("://")[2].partition("?")
     server = parse_qs(query).get("endpoint_override", [""])[-1]
     return server, re.sub("/+", "/", unquote(path)).rstrip("/")
-
-
-def _is_at(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Return whether a place is another one or inside it; "" matches any server."""
-    same_server = one[0] == other[0] or not (one[0] and other[0])
-    return same_server and f"{one[1]}/".startswith(f"{other[1]}/")
 
 
 def _file_system(address: str) -> tuple[Any, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import thread_count
-from lookalike.corpora.base import Corpus, Problems, StringWriter, pa
+from lookalike.corpora.base import Corpus, Problems, StringWriter, compute, pa
 from lookalike.corpora.columns import Columns, text_strings
+from lookalike.corpora.lengths import TextLengths, lengths_of
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.features import FeatureKind, Weights
 from lookalike.progress import Progress, listener
@@ -37,6 +38,8 @@ class SignedCorpus:
     documents: int
     signatures: int
     bits: int  # bits of each signature
+    signer: DocumentSigner
+    features_reason: str | None  # why the features fit, if the lengths of documents chose them
     without_features: int  # documents that have no features to sign
     bad_rows: int
     binary_files: int
@@ -57,6 +60,7 @@ def sign_corpus(
     threads: SupportsIndex | None = None,
     progress: Progress | bool | None = None,
     weighted: bool = False,
+    fitting: Callable[[TextLengths], DocumentSigner] | None = None,
 ) -> SignedCorpus:
     """Write the signatures of all documents to a file, whole or not at all.
 
@@ -67,6 +71,8 @@ def sign_corpus(
     Args:
         fit: learn the weights of the signer first, in another reading.
         weighted: also write the weights of the bits, 16 bits each, to NAME.lookalike.
+        fitting: returns the signer that fits the lengths of the documents. If it is another one,
+            the corpus is read once more.
     """
     if path.suffix not in SIGNATURE_SUFFIXES:
         raise ArgumentError(
@@ -79,44 +85,26 @@ def sign_corpus(
     count = thread_count(threads)
     if fit:
         _fit(corpus, columns, signer, skip_bad, count, tell)
-    named = path.suffix == ".lookalike"
-    problems = Problems(skip_bad)
-    documents = without = 0
-    with _scratch(path) as (rows_file, id_bytes, id_ends, weights_file):
-        ids = StringWriter(id_bytes, id_ends)
-        for batch in corpus.read(columns.names, problems):
-            texts = text_strings(batch.column(0), columns.text, corpus).fill_null("")
-            weights = np.empty((0, 0), np.int16)
-            if weighted and isinstance(signer, BitWeightSigner):
-                signatures, weights = signer.sign_with_weights(texts, quantized=True, threads=count)
-            else:
-                signatures = signer.sign(texts, threads=count)
-            enough = signer.with_features(texts, signatures, threads=count)
-            without += len(texts) - int(np.count_nonzero(enough))
-            if named:
-                kept = np.flatnonzero(enough)
-                signatures = np.ascontiguousarray(signatures[kept])
-                ids.append(columns.ids(batch, documents).take(kept))
-                if weighted:
-                    weights_file.write(np.ascontiguousarray(weights[kept]).data)
-            rows_file.write(signatures.data)
-            documents += len(texts)
-            tell("sign", corpus.done)
-        corpus.check_identity(identity)
-        tell("sign", 1.0)
-        rows = _mapped(rows_file, np.uint8, signer.sign([]).shape[1])
-        if named:
-            names = Strings(_mapped(id_ends, np.int64), _mapped(id_bytes, np.uint8))
-            behind = _mapped(weights_file, np.int16, 8 * rows.shape[1]) if weighted else None
-            save_signatures(path, rows, signer, names, weights=behind)
-        else:
-            with whole_file(path) as temporary, open(temporary, "xb") as file:
-                np.save(file, rows, allow_pickle=False)
+    described: TextLengths | None = None
+    while True:
+        with _scratch(path) as files:
+            read = _sign(corpus, columns, signer, path, files, skip_bad, count, weighted, tell)
+            corpus.check_identity(identity)
+            tell("sign", 1.0)
+            if fitting is not None:
+                described, (better, fitting) = read.lengths, (fitting(read.lengths), None)
+                if better != signer:
+                    signer = better
+                    continue
+            rows = _write(signer, path, files, weighted)
+        problems = read.problems
         return SignedCorpus(
-            documents=documents,
+            documents=read.documents,
             signatures=len(rows),
             bits=8 * rows.shape[1],
-            without_features=without,
+            signer=signer,
+            features_reason=None if described is None else described.reason,
+            without_features=read.without_features,
             bad_rows=problems.bad,
             binary_files=problems.binary,
             examples=problems.examples,
@@ -124,6 +112,71 @@ def sign_corpus(
             files_left_out=problems.files,
             notices=problems.notices(),
         )
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was read while signing."""
+
+    documents: int
+    without_features: int
+    lengths: TextLengths
+    problems: Problems
+
+
+def _sign(
+    corpus: Corpus,
+    columns: Columns,
+    signer: DocumentSigner,
+    path: Path,
+    files: list[BinaryIO],
+    skip_bad: bool,
+    threads: int,
+    weighted: bool,
+    tell: Progress,
+) -> _Read:
+    """Write signatures, ids and weights to scratch files."""
+    rows_file, id_bytes, id_ends, weights_file = files
+    named, problems, lengths = path.suffix == ".lookalike", Problems(skip_bad), TextLengths()
+    documents = without = 0
+    ids = StringWriter(id_bytes, id_ends)
+    for batch in corpus.read(columns.names, problems):
+        texts = text_strings(batch.column(0), columns.text, corpus).fill_null("")
+        weights = np.empty((0, 0), np.int16)
+        if weighted and isinstance(signer, BitWeightSigner):
+            signatures, weights = signer.sign_with_weights(texts, quantized=True, threads=threads)
+        else:
+            signatures = signer.sign(texts, threads=threads)
+        enough = signer.with_features(texts, signatures, threads=threads)
+        without += len(texts) - int(np.count_nonzero(enough))
+        sizes = compute.binary_length(texts).to_numpy(zero_copy_only=False)
+        lengths += lengths_of(texts, sizes)
+        if named:
+            kept = np.flatnonzero(enough)
+            signatures = np.ascontiguousarray(signatures[kept])
+            ids.append(columns.ids(batch, documents).take(kept))
+            if weighted:
+                weights_file.write(np.ascontiguousarray(weights[kept]).data)
+        rows_file.write(signatures.data)
+        documents += len(texts)
+        tell("sign", corpus.done)
+    return _Read(documents, without, lengths, problems)
+
+
+def _write(
+    signer: DocumentSigner, path: Path, files: list[BinaryIO], weighted: bool
+) -> NDArray[np.uint8]:
+    """Write what is in scratch files to the file; return the signatures."""
+    rows_file, id_bytes, id_ends, weights_file = files
+    rows = _mapped(rows_file, np.uint8, signer.sign([]).shape[1])
+    if path.suffix == ".lookalike":
+        names = Strings(_mapped(id_ends, np.int64), _mapped(id_bytes, np.uint8))
+        behind = _mapped(weights_file, np.int16, 8 * rows.shape[1]) if weighted else None
+        save_signatures(path, rows, signer, names, weights=behind)
+    else:
+        with whole_file(path) as temporary, open(temporary, "xb") as file:
+            np.save(file, rows, allow_pickle=False)
+    return rows
 
 
 def check_weighted(signer: DocumentSigner, path: Path) -> None:

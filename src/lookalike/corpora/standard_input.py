@@ -13,8 +13,9 @@ from lookalike.corpora.formats import FORMATS, Format
 from lookalike.corpora.opening import open_corpus
 from lookalike.corpora.remote import Spool, some_of
 from lookalike.errors import ArgumentError, Said
+from lookalike.media import medium_of_files
 from lookalike.shown import brief
-from lookalike.storage.files import file_errors
+from lookalike.storage.files import file_errors, is_file
 
 _EXTENSIONS = {"gzip": ".gz", "zstd": ".zst"}
 _LONGEST_MAGIC = 7
@@ -94,6 +95,12 @@ def _format(beginning: bytes, packed: str, encoding: str | None) -> Format:
     if found is not None:
         return found
     first = next(line for line in text.split("\n") if line and not line.isspace())
+    if is_file(first) and (medium := medium_of_files([Path(first)])) is not None:
+        raise ArgumentError(
+            f"standard input begins with {brief(first)}, the name of a file. To de-duplicate the "
+            "files of a list, set ",
+            Said(f"kind={medium!r}", f"--kind {medium}"),
+        )
     raise ArgumentError(
         f"standard input begins with {brief(first)}, which is not a known format; set it with ",
         Said("format", "--format"),

@@ -29,6 +29,7 @@ from lookalike.corpora.formats import (
     table_suffixes,
 )
 from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.shown import brief
 from lookalike.storage.files import (
     check_replaceable,
     is_there,
@@ -131,7 +132,14 @@ def write_table(
 def local_file(path: Any, source: Corpus) -> Iterator[Path]:
     """Yield the path of a file to write; for an address, one that is uploaded at the end."""
     if not is_address(path):
-        yield file_path("path", path)
+        file = file_path("path", path)
+        if str(path).endswith("/") and not is_written_as_folder(source, file):
+            raise ArgumentError(
+                Said("path"),
+                f" is {brief(path)}, which ends with a slash, so it names a folder; expected the "
+                "name of a file",
+            )
+        yield file
         return
     from lookalike.corpora.remote import Upload
 

@@ -18,35 +18,9 @@ from lookalike import _native
 from lookalike.checks import flag, instance, optional_module, whole_number, whole_numbers
 from lookalike.errors import ArgumentError
 from lookalike.features.base import TextKind
+from lookalike.features.stop_words import STOP_LISTS
 from lookalike.shown import brief
 
-ENGLISH = frozenset(
-    """
-    a an the this that these those such same other another each every either neither both all any
-    some no none few many much more most less least several own
-    i me my mine myself we us our ours ourselves you your yours yourself yourselves
-    he him his himself she her hers herself it its itself they them their theirs themselves
-    one ones who whom whose which what whatever whoever
-    be am is are was were been being do does did doing done have has had having
-    will would shall should can could may might must ought need dare cannot
-    about above across after against along amid among around as at before behind below beneath
-    beside besides between beyond by despite down during except for from in inside into like near of
-    off on onto out outside over per since than through throughout till to toward towards under
-    underneath until up upon via versus with within without
-    and but or nor so yet if unless because although though while whereas whether once
-    again also already always almost even ever far further hence here how however indeed instead
-    just maybe moreover never nevertheless not now often only otherwise perhaps quite rather really
-    seldom sometimes somewhat soon still then there thereby therefore therein thus together too very
-    well when whenever where whereby wherein wherever why
-    don doesn didn isn aren wasn weren won wouldn shan shouldn couldn mustn hasn haven hadn
-    d ll m re s t ve
-    """.split()
-)
-"""Articles, pronouns, auxiliaries, prepositions, conjunctions, common adverbs, and the pieces of
-contractions that are cut at the apostrophe.
-"""
-
-STOP_LISTS = {"english": ENGLISH}  # stop words by language
 Lengths = int | tuple[int, ...]  # one length of n-grams, or several in ascending order
 _MOST_STEMS = 1 << 20
 _LONGEST_LANGUAGE = 100
@@ -63,7 +37,8 @@ class Words(TextKind):
     Args:
         ngram: Number of words, or several: (1, 2) means words and pairs of words (default: 1).
         lowercase: Apply `str.lower` to each character (default: yes).
-        stopwords: "english", or a list of words to leave out before n-grams are made.
+        stopwords: A language ("english", "german", "french", "spanish", "italian", "portuguese",
+            "dutch"), or a list of words to leave out before n-grams are made.
         stem: Language of Snowball, such as "english"; needs the extra `stem`.
         min_length: Smallest number of characters of a word (default: 1).
 
@@ -114,7 +89,8 @@ class Words(TextKind):
         if isinstance(words, str):
             if words not in STOP_LISTS:
                 raise ArgumentError(
-                    f"stopwords is {brief(words)}; expected 'english', a list of words or None"
+                    f"stopwords is {brief(words)}; expected a language "
+                    f"({', '.join(STOP_LISTS)}), a list of words or None"
                 )
             return list(STOP_LISTS[words])
         if not self.lowercase:
@@ -169,7 +145,8 @@ def _word_list(words: Iterable[str] | None) -> list[str] | None:
         unique = None
     if unique is None or not all(isinstance(word, str) for word in unique):
         raise ArgumentError(
-            f"stopwords are {brief(words)}; expected 'english', a list of str or None"
+            f"stopwords are {brief(words)}; expected a language such as 'english', a list of str "
+            "or None"
         )
     for word in unique:
         try:

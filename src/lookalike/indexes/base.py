@@ -51,7 +51,12 @@ Masks = Signatures | None
 DEFAULT_LIMIT = 100_000_000
 """Maximum number of results of `within` and `pairs` by default: about 2 GB."""
 
-_SHARED = ("_container", "_writing", "signer")  # attributes that a deep copy does not copy
+_SHARED = (
+    "_container",
+    "_writing",
+    "signer",
+    "_estimator",
+)  # attributes that a deep copy does not copy
 
 
 class StoredIndex(ABC):

@@ -216,7 +216,11 @@ KINDS: Registry[IndexKind] = Registry(
             IndexKind(
                 "vectors",
                 "lookalike.vectors.index:VectorIndex",
-                options=(BuildOption("bits", "number of bits of the signatures"), _CLUSTERS),
+                options=(
+                    BuildOption("bits", "number of bits of the signatures"),
+                    _CLUSTERS,
+                    BuildOption("only_bits", "store signatures without vectors", "switch"),
+                ),
                 holds="vectors",
             ),
             IndexKind("bands", "lookalike.indexes.band_index:BandIndex", holds="rows"),

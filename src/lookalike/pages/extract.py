@@ -70,16 +70,12 @@ def unpack(message: bytes, most: int) -> bytes:
         for steps, deflated in (*plain, ("transfer", True), ("none", True)):
             with contextlib.suppress(OSError, zlib.error):
                 body = _body(message, steps, most)
-                body = _inflated(body, most) if deflated else body
+                if deflated:  # x-gzip, an old name of gzip, or deflate without its header
+                    kind = zlib.MAX_WBITS | 16 if body.startswith(_GZIP) else -zlib.MAX_WBITS
+                    body = _bounded(zlib.decompressobj(kind).decompress(body, most + 1), most)
                 if body.lstrip(_BEFORE_TAGS).startswith(b"<"):
                     return body
         raise
-
-
-def _inflated(body: bytes, most: int) -> bytes:
-    """Decompress x-gzip, an old name of gzip, or deflate without its header."""
-    kind = zlib.MAX_WBITS | 16 if body.startswith(_GZIP) else -zlib.MAX_WBITS
-    return _bounded(zlib.decompressobj(kind).decompress(body, most + 1), most)
 
 
 def _body(message: bytes, steps: str, most: int) -> bytes:

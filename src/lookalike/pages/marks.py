@@ -52,7 +52,8 @@ def marked_text(minimal: str, resolved: dict[str, str | None]) -> str:
             address = resolved.get(entities.unescape(found[1])) if found else None
             opened = len(parts)
         elif address is not None:
-            parts[opened:] = [_link(address, "".join(parts[opened:]))]
+            marks = "".join(map(_TO_MARK.__getitem__, address.encode("utf-8", "replace")))
+            parts[opened:] = [f"{_BEGIN}{marks}{_MIDDLE}{''.join(parts[opened:])}{_END}"]
             address = None
     parts.append(clean(entities.unescape(minimal[begin:])))
     return _told_apart("".join(parts))
@@ -65,11 +66,6 @@ def unlinked_text(text: str) -> str:
 
 def _told_apart(text: str) -> str:
     return _UNLINKED + text if "<" in text and _BEGIN not in text else text
-
-
-def _link(url: str, text: str) -> str:
-    marks = "".join(map(_TO_MARK.__getitem__, url.encode("utf-8", "replace")))
-    return f"{_BEGIN}{marks}{_MIDDLE}{text}{_END}"
 
 
 def split_marks(text: str) -> list[str]:

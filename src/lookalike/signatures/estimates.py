@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from functools import lru_cache
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -17,6 +18,7 @@ from lookalike.signatures.signer import DocumentSigner, Signer, WeightedSigner
 _DEVIATIONS = 2.4  # standard deviations that 1% of a normal distribution exceeds
 _FEWER = 4  # standard deviations by which a pair decides fewer bits than all
 _COUNTED_AT_A_TIME = 1 << 16
+_RARE = 100  # one divided by the probability that random signatures are this near
 
 
 def estimated_similarity(
@@ -40,6 +42,21 @@ def estimated_similarity(
     width = whole_number("bits", bits, at_least=1, at_most=MAX_BITS)
     part = real_array("distances", distances, at_least=0, at_most=width) / width
     return np.maximum(0.0, signer._estimate(part, 1))
+
+
+@lru_cache(maxsize=1024)
+def chance_distance(bits: int, count: int) -> int:
+    """Return the largest distance that none of `count` random signatures is expected to have.
+
+    With a probability of at least 99%, all of them are farther; -1 if even 0 is not rare enough.
+    """
+    most, reached, ways = (1 << bits) // (_RARE * max(1, count)), 0, 1
+    for distance in range(bits + 1):
+        reached += ways  # signatures up to this distance
+        if reached > most:
+            return distance - 1
+        ways = ways * (bits - distance) // (distance + 1)
+    return bits
 
 
 def set_bits(signatures: NDArray[np.uint8]) -> NDArray[np.int64]:

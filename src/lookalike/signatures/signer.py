@@ -359,6 +359,7 @@ SIGNERS: Registry[type[Signer]] = Registry(
         "projection": "lookalike.signatures.projection:Projection",
         "imagehash": "lookalike.images.image_hash:ImageHash",
         "audiohash": "lookalike.recordings.audio_hash:AudioHash",
+        "videohash": "lookalike.videos.video_hash:VideoHash",
         "passagehash": "lookalike.common_passages.signing:PassageHash",
     },
 )

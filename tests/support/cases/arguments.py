@@ -18,6 +18,7 @@ import lookalike as la
 from lookalike import advice
 from support.cases import parts as part_cases
 from support.cases.recordings import recording_calls
+from support.cases.videos import video_calls
 from support.oracles import scan as oracle
 from support.running.fake_card import FakeCard
 from support.running.planned import COSTS
@@ -42,7 +43,7 @@ OTHERS = {
 ANSWERS = {
     *("Added", "BatchMatches", "Comparison", "Explanation", "KeyMatch", "KeyMatches"),
     *("Clusters", "Matches", "Measurement", "Option", "Prediction"),
-    *("Fingerprint", "RecordingMatch"),
+    *("Fingerprint", "RecordingMatch", "VideoFrames"),
     *("Neighbors", "PairGroups", "Pairs", "SavedSignatures", "Tuning"),
     *part_cases.ANSWERS,
     *("VectorMatches", "VectorNeighbors", "VectorPairs"),
@@ -180,6 +181,10 @@ def calls(folder: Path) -> dict[str, Call]:
     la.save_signatures(folder / "signatures", rows, signer)
     la.match_batch(folder / "runs", rows)
     Image.linear_gradient("L").save(folder / "image.png")
+    (folder / "copies").mkdir()
+    for name in ("a.png", "b.png"):
+        Image.linear_gradient("L").save(folder / "copies" / name)
+    la.dedup(folder / "copies", kind="images").apply("hardlink", journal=folder / "linked.journal")
     (folder / "hashes.csv").write_text("path,hash\na,00ff00ff00ff00ff\n")
     measured = advice.evaluate(rows, sample=2, k=2, expand=[0])
     planned = la.plan(count=60, bits=64, radius=3, costs=COSTS)
@@ -244,6 +249,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "ClusterIndex.tune_probes": (la.ClusterIndex(rows, 4).tune_probes, {"queries": queries}),
         "Clusters.members": (la.cluster(rows, 3).members, {"group": 1}),
         "cluster": (la.cluster, {"signatures": rows, "k": 3}),
+        "undo": (la.undo, {"journal": folder / "linked.journal"}),
         "group_pairs": (
             la.group_pairs,
             {"pairs": [(0, 1), (1, 2)], "ids": [0, 1, 2], "keep": "max", "values": [1, 2, 3]},
@@ -466,4 +472,5 @@ def calls(folder: Path) -> dict[str, Call]:
         everything[f"{kind}.source"] = features.source, {"documents": documents}
         everything[f"{kind}.is_document"] = features.is_document, {"value": documents[0]}
     everything |= recording_calls(folder)
+    everything |= video_calls(folder)
     return everything | part_cases.part_calls(folder, rows, texts)

@@ -183,7 +183,8 @@ def short_features(text: str, ngram: Lengths = 3) -> list[int]:
     """Return lower-case character n-grams that remember the numbers and codes of their text."""
     remembered = sum(map(hash_of_number, numbers(text))) & M64
     plain = without_punctuation(text)
-    return [feature ^ remembered for feature in char_features(plain, ngram, lowercase=True)]
+    padded = f" {plain} " if plain else ""
+    return [feature ^ remembered for feature in char_features(padded, ngram, lowercase=True)]
 
 
 def of_kind(features: Iterable[int], kind: int) -> list[int]:

@@ -12,7 +12,7 @@ from lookalike.cli import common
 from lookalike.cli.finding.queries import medium_of_queries
 from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import say, say_json, say_marked
-from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
+from lookalike.compare.texts import Comparison, DiffPart, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, columns_for, find_columns, find_documents
 from lookalike.corpora.opening import read_document
 from lookalike.corpora.signing import corpus_weights
@@ -152,7 +152,8 @@ def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> 
             f"{verdict.measure} of {verdict.unit}",
             verdict.exact,
             "-" if verdict.estimate is None else f"{verdict.estimate:.4f}",
-            _distance(verdict),
+            f"{verdict.method}: {verdict.distance} of {verdict.size} "
+            f"{'values' if verdict.method in BAND_METHODS else 'bits'} differ",
         )
         for verdict in comparison.methods
     ]
@@ -167,11 +168,6 @@ def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> 
         say(f"{name[:1].upper() + name[1:]:<{wide}}{exact:>.4f}{estimate:>10}  {note}")
     if 0 in comparison.words:
         say("\nA text without words is similar to nothing; its signatures mean nothing.")
-
-
-def _distance(verdict: MethodVerdict) -> str:
-    unit = "values" if verdict.method in BAND_METHODS else "bits"
-    return f"{verdict.method}: {verdict.distance} of {verdict.size} {unit} differ"
 
 
 def _print_shingles(comparison: Comparison) -> None:

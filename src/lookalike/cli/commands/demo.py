@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from lookalike.cli.common import COLLECTION_METHOD, check_not_read
+from lookalike.cli.common import check_not_read
 from lookalike.cli.terminal import say
 from lookalike.collection import open_collection
 from lookalike.corpora.base import pa
@@ -21,7 +21,6 @@ from lookalike.dedup.result import TextResult
 from lookalike.errors import FileError
 from lookalike.progress import progress_bars
 from lookalike.shown import counted, escape_terminal
-from lookalike.signatures.methods import text_signer
 
 _PATTERNS = ("*.py", "*.pyi", "*.txt", "*.md", "*.rst", "*.h", "LICEN[SC]E*", "COPYING*", "NOTICE*")
 _SHOWN = 5
@@ -48,7 +47,8 @@ _MOST_IN_COLLECTION = 2_000
 def run(options: argparse.Namespace) -> None:
     """De-duplicate, print the summary and the largest groups, write the report."""
     folders = list(map(Path, options.folders)) or _installation()
-    files = _files_in(folders)
+    paths = (path for folder in folders for pattern in _PATTERNS for path in folder.rglob(pattern))
+    files = sorted({path for path in paths if path.is_file()})
     if not files:
         raise FileError(f"no source files or documents found in {', '.join(map(str, folders))}")
     check_not_read("--report", options.report, files)
@@ -83,7 +83,7 @@ def _fill(path: Path, result: TextResult, chosen: Ints) -> int:
     wanted = np.zeros(len(result.keep), bool)
     wanted[chosen] = True
     begin = 0
-    with open_collection(path, signer=text_signer(COLLECTION_METHOD), durable=False) as docs:
+    with open_collection(path, purpose="search", durable=False) as docs:
         for batch in result.annotated_batches():
             rows = batch.filter(pa.array(wanted[begin : begin + len(batch)]))
             docs.import_file(pa.table(rows), replace=True, skip_bad=True)
@@ -107,11 +107,6 @@ def _installation() -> list[Path]:
     folders = dict.fromkeys(Path(paths[name]).resolve() for name in ("stdlib", "purelib"))
     # One may lie inside the other; its files are to be read once.
     return [one for one in folders if not any(other in one.parents for other in folders)]
-
-
-def _files_in(folders: list[Path]) -> list[Path]:
-    found = (path for folder in folders for pattern in _PATTERNS for path in folder.rglob(pattern))
-    return sorted({path for path in found if path.is_file()})
 
 
 def _show_groups(result: TextResult) -> None:

@@ -7,12 +7,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import one_of
 from lookalike.cli import common
 from lookalike.cli.finding.vectors import has_vectors, npy_vectors
 from lookalike.cli.parser import VALUES, RegisteredNames, refuse_given
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.dedup.vectors import read_embeddings
 from lookalike.errors import ArgumentError
+from lookalike.images.image_hash import KINDS as HASHES
+from lookalike.images.image_hash import ImageHash
 from lookalike.indexes import Index, open_index
 from lookalike.indexes.kinds import KINDS, IndexKind, kinds_text, named_scan
 from lookalike.progress import watched
@@ -30,7 +33,14 @@ _OPTION_LINES = "\n".join(
     f"  {_TYPED.get(one.name, f'--{one.name}').replace('_', '-')}{_WORDS[one.type]}  {one.help}"
     for one in _OPTIONS
 )
-_FOR_VECTORS = {"vectors": None, "id": None, "format": None, "bits": 512, "recall": None}
+_FOR_VECTORS = {
+    "vectors": None,
+    "id": None,
+    "format": None,
+    "bits": 512,
+    "only_bits": False,
+    "recall": None,
+}
 """Options that are for vectors alone, and their defaults."""
 
 
@@ -48,13 +58,16 @@ ARGUMENTS = f"""
   --quiet
 vectors:
   --vectors COLUMN     column with vectors: lists of numbers in Parquet or JSON Lines
-  --id COLUMN          column with the ids (default: detected, or row numbers)
+  --id COLUMN          column with ids (default: detected, or row numbers)
 {common.FORMAT}
 advanced options:
   column:--signature COLUMN  column with hexadecimal hashes (default: the only one there is)
+  --hash NAME          image hash that made the hashes, such as pdq: then `lookalike search` takes
+                       images
   --threads
 {_OPTION_LINES}
-  --bits N={_FOR_VECTORS["bits"]}  bits of the signatures that propose vectors
+  --bits N={_FOR_VECTORS["bits"]}  bits of the signatures that propose pairs of vectors
+  --only-bits          store signatures, and no vectors: similarities are estimates
   --recall SHARE       measure how many candidates find this share of the 10 nearest vectors, for
                        `lookalike search --recall`
 """
@@ -72,10 +85,11 @@ The index holds the signatures, and ids and signer where the input has them, so 
 
 hashes of other tools, such as imagehash and PDQ:
   a .txt with a hexadecimal hash on each line, or a .csv or .tsv with a column of hashes and one of
-  paths or ids. `lookalike search INDEX` then takes such a hash, and --signatures such a file.
+  paths or ids. `lookalike search INDEX` then takes such a hash, and --signatures such a file. With
+  --hash pdq, it also takes images.
 
 vectors:
-  a column (--vectors) or a .npy file of floating-point numbers. Signatures propose, exact cosines
+  a column (--vectors) or a .npy file of floating-point numbers. Sketches propose, exact cosines
   decide; the index holds the vectors and ids.
 """
 
@@ -127,7 +141,7 @@ def _refuse_others(options: argparse.Namespace, kind: IndexKind) -> None:
     others = [option.name for option in _OPTIONS if option.name not in own]
     refuse_given(options, others, f"does nothing with {what}")
     if vectors:
-        usual = {"column": None, "kind": _BUILT[0].name}
+        usual = {"column": None, "hash": None, "kind": _BUILT[0].name}
         refuse_given(options, usual, "does nothing with vectors")
     else:
         refuse_given(options, _FOR_VECTORS, "needs vectors: --vectors COLUMN")
@@ -144,6 +158,10 @@ def _of_signatures(options: argparse.Namespace, kind: IndexKind) -> tuple[Index,
         source = open_index(options.signatures)
     else:
         source = named_scan(*load_hex(options.signatures, column=options.column))
+    if options.hash is not None:
+        if source.signer is not None:
+            refuse_given(options, ("hash",), f"does nothing: {options.signatures} has the signer")
+        source.signer = ImageHash(source.bits, one_of("hash", options.hash, HASHES))
     signatures, ids = source.living()
     own = ids if source.own_ids else None
     with watched("index", options.quiet or options.json, len(signatures)):

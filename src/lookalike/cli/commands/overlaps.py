@@ -96,7 +96,10 @@ def run(options: argparse.Namespace) -> None:
     else:
         _print(found, options.with_text, options.json)
     if options.pairs is not None:
-        write_table(_pair_batches(found), options.pairs)
+        pairs = found.by_pair()
+        begins = range(0, max(1, len(pairs)), _AT_A_TIME)
+        batches = (arrow_batch(pairs._columns(begin, begin + _AT_A_TIME)) for begin in begins)
+        write_table(batches, options.pairs)
     if options.json and options.output is not None:
         files = {"file": str(options.output)}
         if options.pairs is not None:
@@ -131,12 +134,6 @@ def _batches(found: Overlaps, text: bool) -> Iterator[Any]:
     for begin in range(0, max(1, len(found)), _AT_A_TIME):
         rows = [_row(one, text) for one in found[begin : begin + _AT_A_TIME]]
         yield pa.RecordBatch.from_pylist(rows, schema=schema)
-
-
-def _pair_batches(found: Overlaps) -> Iterator[Any]:
-    pairs = found.by_pair()
-    for begin in range(0, max(1, len(pairs)), _AT_A_TIME):
-        yield arrow_batch(pairs._columns(begin, begin + _AT_A_TIME))
 
 
 def _print(found: Overlaps, text: bool, as_json: bool) -> None:

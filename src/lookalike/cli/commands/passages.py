@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from glob import has_magic
 from pathlib import Path
 
-from lookalike.checks import whole_number
+from lookalike.checks import is_address, whole_number
 from lookalike.cli import common
 from lookalike.cli.terminal import check_read_once, is_standard, say, say_json, say_marked
 from lookalike.common_passages.finding import COMMON, CONTEXT, GAP, LEAST, PIECE, passages
@@ -14,20 +15,22 @@ from lookalike.common_passages.results import Passage, Passages, word_places
 from lookalike.compare.texts import word_diff
 from lookalike.corpora.encodings import NotText, check_encoding, utf8_of
 from lookalike.corpora.opening import read_document
-from lookalike.errors import DocumentError, FileError
+from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.progress import progress_bars
-from lookalike.shown import counted, escape_terminal
+from lookalike.shown import brief, counted, escape_terminal
 
 _MOST_BYTES = 64 << 20
 _MOST_SHOWN = 4000
+_LONGEST_NAME = 4096
 
 TASK = "search"
 PURPOSE = "find the documents that contain a text, exactly or nearly"
 DESCRIPTION = "Find the documents that contain most words of a text in order, and show where."
 ARGUMENTS = f"""
 {common.INPUT}
-  query:--file FILE    file with the text to search for, or - for standard input (required)
-  least:--min-share SHARE={LEAST}  minimum share of the text's words in a passage
+  query:--file FILE    file with the text to search for, or - for standard input (default: the
+                       last argument is the text)
+  --min-share SHARE={LEAST}  minimum share of the text's words in a passage
   --gap N={GAP}  maximum number of other words between two equal runs, in either text
   --max-passages N     number of passages to show (default: all of them)
   --json
@@ -41,6 +44,7 @@ advanced options:
   --threads
 """
 EXAMPLES = """\
+  lookalike passages corpus.jsonl "the early bird gets the worm"
   lookalike passages corpus.jsonl --file quotation.txt
   lookalike passages docs/ --file paragraph.txt --min-share 0.9 --gap 2
 """
@@ -56,14 +60,13 @@ def run(options: argparse.Namespace) -> None:
     """Look for the text, and show where it is."""
     if options.max_passages is not None:
         whole_number("max_passages", options.max_passages, at_least=1)
-    check_read_once([*options.input, options.query])
-    query = _query(options.query, options.encoding)
+    query = _typed(options) if options.query is None else _of_file(options)
     corpus = common.corpus_of(options.input, options, whole_files=True)
     with progress_bars(options.quiet or options.json, common.megabytes(corpus)) as progress:
         found = passages(
             corpus,
             query,
-            least=options.least,
+            min_share=options.min_share,
             gap=options.gap,
             context=options.context,
             progress=progress,
@@ -79,13 +82,43 @@ def run(options: argparse.Namespace) -> None:
     common.warn_read(found)
 
 
-def _query(name: str, encoding: str | None) -> str:
-    """Return what is looked for, which has to have words."""
-    text = _text_of(name, encoding)
+def _of_file(options: argparse.Namespace) -> str:
+    """Return the text of a file, or of standard input, which has to have words."""
+    name = options.query
+    check_read_once([*options.input, name])
+    text = _text_of(name, options.encoding)
     if not len(word_places(text).begins):
         where = "standard input" if is_standard(name) else name
         raise DocumentError(f"{where} has no words to look for")
     return text
+
+
+def _typed(options: argparse.Namespace) -> str:
+    """Return the last argument as the text to look for; the others are the corpus."""
+    *corpus, text = options.input
+    if not corpus:
+        raise ArgumentError(
+            "the text to look for is missing; give it as the last argument, or a file with --file"
+        )
+    if _names_input(text):
+        raise ArgumentError(
+            f"{text} is an input, and the text to look for is missing. Give it as the last "
+            "argument, or a file with --file"
+        )
+    if not len(word_places(text).begins):
+        raise DocumentError(f"the text {brief(text)} has no words to look for")
+    options.input = corpus
+    return str(text)
+
+
+def _names_input(text: str) -> bool:
+    """Return whether an argument is an input, and not a text to look for."""
+    if len(text.split()) == 1 and (is_standard(text) or is_address(text) or has_magic(text)):
+        return True
+    try:
+        return len(text) < _LONGEST_NAME and Path(text).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _text_of(name: str, encoding: str | None) -> str:

@@ -28,14 +28,13 @@ from lookalike.cli.finding.vectors import has_vectors, npy_vectors, vector_queri
 from lookalike.cli.parser import refuse_given
 from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
-from lookalike.features import MEASURES
+from lookalike.features import MEASURES, Words
 from lookalike.indexes import Index, Matches, Neighbors, open_index
 from lookalike.indexes.kinds import kind_in
 from lookalike.progress import watched
 from lookalike.shown import escape_terminal
 from lookalike.signatures import Signer
-from lookalike.signatures.bit_weights import Mask
-from lookalike.signatures.estimates import estimated_pairs, set_bits
+from lookalike.signatures.estimates import chance_distance, estimated_pairs, set_bits
 from lookalike.storage.container import open_container
 from lookalike.storage.files import is_there
 from lookalike.vectors import VectorIndex
@@ -81,12 +80,12 @@ advanced options:
   --rerank N           slices: candidates whose distance is computed; 0 ranks by score (default:
                        1000, or 10 K if that is more)
   --probe N            clusters and vectors: number of groups to read (default: every 12th, or as
-                       many as near-duplicates need; for vectors every 6th, at least 32)
+                       many as near-duplicates need; for vectors every 8th, at least 32)
   --recall SHARE       flips: share of the matches to find, with --radius or --threshold (default:
                        all of them); vectors: share of the nearest, measured by `index --recall`
   --flips N            flips: number of flips per query, instead of --recall
   --first              blocks and flips: only the first match found per query
-  --candidates N       vectors: number of candidates to compare (default: 16 K, at least 256)
+  --candidates N       vectors: number of candidates to compare (default: 4 K, at least 64)
   --no-checksums       do not verify the whole index before the first answer
   --threads
 """
@@ -106,10 +105,10 @@ columns of the table:
   score     instead of distance and estimate with --rerank 0: agreeing bits of the slices read
 
 A QUERY that is the name of a file is replaced by its content; - reads a text from standard input.
-With --in CORPUS, the signed corpus, documents are compared themselves: similarity is exact, and
---threshold applies to it. Signatures propose, and miss about 1% of the documents at the threshold.
-With another --measure, --threshold compares every document. An index of vectors takes vectors: a
-column of --file, a .npy file, or a QUERY such as "[0.1, 0.2]" (docs/commands.md).
+With --in CORPUS, the signed corpus, documents are compared themselves: similarity is exact, sorts
+the results, and --threshold applies to it. Signatures propose, and miss about 1% of the documents
+at the threshold. With another --measure, --threshold compares every document. An index of vectors
+takes vectors: a column of --file, a .npy file, or a QUERY such as "[0.1, 0.2]" (docs/commands.md).
 """
 
 
@@ -156,6 +155,8 @@ def run(options: argparse.Namespace) -> None:
                     warn(f"{shown} {queries.nothing}; there is nothing to search for")
                     one = _Answer([], True)
                 show.query(label, one.found, one.exact, masked=number in queries.masked)
+                if one.by_chance and options.queries:  # not for each text of a corpus
+                    warn(_no_match(label, index), kind="")
     if short:
         warn_masked(short)
 
@@ -176,6 +177,8 @@ class _Answer:
     found: list[Found]
     exact: bool
     """Whether nothing nearer can be missing."""
+    by_chance: bool = False
+    """Whether even the nearest is as far away as random signatures."""
 
 
 def _answers(
@@ -184,7 +187,11 @@ def _answers(
     """Yield what the index finds."""
     weighted = needs_weights(options)
     estimate = _Estimate.of(options, index)
-    for queries in queries_of(options, index, _mask(options, index), weighted=weighted):
+    # Short texts are masked, unless all of their bits are asked for.
+    of_all_bits = ("radius", "threshold", "expand", "admit", "rerank")
+    whole = any(getattr(options, name) is not None for name in of_all_bits)
+    mask = chosen_mask(options, whole or not index.takes_masks)
+    for queries in queries_of(options, index, mask, weighted=weighted):
         answers: dict[int, _Answer] = {}
         for places, masks in queries.parts():
             asked = queries.signatures[places]
@@ -259,7 +266,28 @@ def _told(
             ids, distances, estimates = ids[near], distances[near], values[near].tolist()
         rows = zip(ids.tolist(), distances.tolist(), estimates, strict=True)
         documents = [Found(index.name(id), far, value) for id, far, value in rows]
-        yield _Answer(documents, proven)
+        by_chance = False
+        if "radius" not in settings and len(distances):
+            masks = settings.get("masks")
+            bits = index.bits if masks is None else int(np.bitwise_count(masks[number]).sum())
+            by_chance = int(distances[0]) > chance_distance(bits, len(index))
+        yield _Answer(documents, proven, by_chance)
+
+
+def _no_match(label: str | int, index: Index | VectorIndex) -> str:
+    """Return that nothing matches a query, and what to do if it has too few words."""
+    shown = escape_terminal(repr(label), LONGEST_ID)
+    said = f"no match for {shown}: the nearest documents are as far away as random signatures"
+    features = getattr(getattr(index, "signer", None), "features", None)
+    lengths = features.ngram if isinstance(features, Words) else 1
+    least = lengths if isinstance(lengths, int) else min(lengths)
+    if least == 1:
+        return said
+    return (
+        f"{said}. The index compares runs of {least} words. To search by a few words, use "
+        "`lookalike collection create` and `import`, or `lookalike sign --method topsig --ngram 1 "
+        "--fit`"
+    )
 
 
 def _vector_answers(
@@ -294,13 +322,6 @@ def _vector_settings(options: argparse.Namespace, index: VectorIndex) -> dict[st
     return {"similarity": as_cosine(options.threshold, "threshold"), **shared}
 
 
-def _mask(options: argparse.Namespace, index: Index) -> Mask:
-    """Return which queries are masked: short texts, unless all of their bits are asked for."""
-    of_all_bits = ("radius", "threshold", "expand", "admit", "rerank")
-    whole = any(getattr(options, name) is not None for name in of_all_bits)
-    return chosen_mask(options, whole or not index.takes_masks)
-
-
 def _looked_up(
     answers: list[tuple[Queries, list[_Answer]]], origin: Origin, options: argparse.Namespace
 ) -> Iterator[tuple[Queries, list[_Answer]]]:
@@ -317,9 +338,12 @@ def _looked_up(
                 values = origin.compared(queries.texts[number], [one.id for one in found])
                 both = zip(found, values, strict=True)
                 found = [replace(one, similarity=value) for one, value in both]
+                # Those that the corpus does not have come last.
+                found.sort(
+                    key=lambda one: -1 if one.similarity is None else one.similarity, reverse=True
+                )
             if options.threshold is not None and queries.texts is not None:
                 found = [one for one in found if (one.similarity or 0) >= options.threshold]
-                found.sort(key=lambda one: -(one.similarity or 0))
                 # Signatures may not have proposed all, unless all were compared.
                 answer = replace(answer, exact=answer.exact and origin.measure is not None)
             compared.append(replace(answer, found=found))

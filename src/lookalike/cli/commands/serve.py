@@ -14,7 +14,6 @@ from pathlib import Path
 
 from lookalike.checks import optional_module
 from lookalike.cli import leave_to_thread
-from lookalike.cli.common import COLLECTION_METHOD
 from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import flush_output, forget, say
 from lookalike.errors import ArgumentError, Said
@@ -148,14 +147,12 @@ def _new_key(options: argparse.Namespace) -> None:
 def _fill_example(path: Path, file: Path) -> int:
     """Import docstrings of the standard library from a file; return how many there are.
 
-    The signer and the steps are those of `collection create` and `collection import`.
+    The settings and the steps are those of `collection create` and `collection import`.
     """
     from lookalike.collection import open_collection
-    from lookalike.signatures.methods import text_signer
 
     file.write_text("".join(json.dumps(row) + "\n" for row in _texts()))
-    signer = text_signer(COLLECTION_METHOD)
-    with open_collection(path, _EXAMPLE, signer=signer, durable=False) as docs:
+    with open_collection(path, _EXAMPLE, purpose="search", durable=False) as docs:
         docs.import_file(file, replace=True)
         docs.refresh()
         return docs.count()

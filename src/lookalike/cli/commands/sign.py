@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -15,22 +15,26 @@ from lookalike.checks import thread_count
 from lookalike.cli import common, kinds
 from lookalike.cli.parser import Parser, refuse_given
 from lookalike.cli.terminal import say, say_json
+from lookalike.corpora.lengths import SHORT_CHARACTERS, SHORT_SHARE, TextLengths
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.signing import SIGNATURE_SUFFIXES, check_weighted, sign_corpus
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.kinds import TEXT, medium_with, refuse
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
-from lookalike.features import Weights
+from lookalike.features import ShortText, Weights
+from lookalike.features.choice import SHORT_NGRAM, unit_text
 from lookalike.features.weights import WEIGHT_KINDS, most_common
 from lookalike.media import MEDIA, find_files
 from lookalike.progress import progress_bars
 from lookalike.shown import counted, escape_terminal
-from lookalike.signatures import load_signer, save_signatures
+from lookalike.signatures import load_signer, save_hex, save_signatures
 from lookalike.signatures.methods import METHODS, Method
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.storage.files import check_replaceable, whole_file
 
+_LISTS = (".csv", ".txt")
+"""Suffixes of lists of hexadecimal hashes, of media alone."""
 _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 
 TASK = "search"
@@ -38,7 +42,8 @@ PURPOSE = "turn a corpus or a folder of images into a file of signatures"
 DESCRIPTION = "Sign every document of a corpus, and write signatures, ids and signer to a file."
 ARGUMENTS = f"""
 {common.INPUT}
-  -o --output FILE     file to write: NAME.lookalike or NAME.npy (required)
+  -o --output FILE     file to write: NAME.lookalike or NAME.npy; for images also NAME.csv, a list
+                       of hexadecimal hashes (required)
   --json
   --quiet
 input:
@@ -66,10 +71,13 @@ EXAMPLES = """\
 DETAILS = f"""\
 NAME.lookalike holds signatures, ids (or row numbers) and the signer. Documents without words are
 skipped. NAME.npy holds the signatures alone, uint8[n, bits // 8], one row per document. The corpus
-may be larger than memory. The ids of images are their paths.
+may be larger than memory. The ids of images are their paths. NAME.csv has a line per image: hash,
+quality and path; with --hash pdq, other programs can read it.
 
 methods:
-  minhash  Jaccard similarity of word {_MINHASH.ngram}-grams: copies and edited copies
+  minhash  Jaccard similarity of word {_MINHASH.ngram}-grams: copies and edited copies. If
+           {SHORT_SHARE:.0%} of the documents have at most {SHORT_CHARACTERS} characters: of runs of
+           {SHORT_NGRAM} characters (--features short)
   simhash  cosine of word {_SIMHASH.ngram}-grams, in {_SIMHASH.bits} bits: near-duplicates
   topsig   cosine of word {_TOPSIG.ngram}-grams, in {_TOPSIG.bits} bits: documents on one subject
   To search by a few words: --method topsig --ngram 1 --bits 1024 --fit
@@ -83,14 +91,14 @@ def add(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Sign and say what was signed."""
-    if options.output.suffix not in SIGNATURE_SUFFIXES:
-        raise ArgumentError(
-            Said("output"),
-            f" is {options.output}; expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}",
-        )
+    suffixes = (*SIGNATURE_SUFFIXES, *_LISTS)
+    if options.output.suffix not in suffixes:
+        _refuse_output(options, suffixes)
     common.check_folder(options.output)
     kind = kinds.input_kind(options)
     refuse(kind, kinds.typed_options(options), vars(options))
+    if kind not in MEDIA and options.output.suffix in _LISTS:
+        _refuse_output(options, SIGNATURE_SUFFIXES)
     if kind in MEDIA:
         _sign_files(options, kind)
         return
@@ -99,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
             Said("input"),
             f" has {kind}, which are not signed; use `lookalike index --vectors COLUMN`",
         )
-    signer = _signer(options)
+    signer, fitting = _signer(options)
     if options.bit_weights:
         check_weighted(signer, options.output)
     corpus, columns = common.signed_corpus(options.input, options, signer)
@@ -117,20 +125,32 @@ def run(options: argparse.Namespace) -> None:
             threads=options.threads,
             progress=progress,
             weighted=options.bit_weights,
+            fitting=fitting,
         )
-    left_out = {
+    features, reason = signed.signer.features, signed.features_reason
+    is_chosen = reason is not None and isinstance(features, ShortText)
+    notes = {
+        f"{unit_text(features)} (--features short): {reason}": int(is_chosen),
         f"{signed.without_features:,} without words: {_left_out(options)}": signed.without_features,
         f"{signed.bad_rows:,} that could not be read: left out": signed.bad_rows,
         f"{counted(signed.binary_files, 'binary file')}: left out": signed.binary_files,
         **{f"{count:,} {kind}: left out": count for kind, count in signed.left_out.items()},
     }
-    told = {**vars(signed), "signer": _settings(signer)}
-    _tell(options, start, told, ("document", "documents"), left_out)
+    told = {**vars(signed), "signer": _settings(signed.signer)}
+    _tell(options, start, told, ("document", "documents"), notes)
     common.warn_read(signed)
 
 
+def _refuse_output(options: argparse.Namespace, suffixes: Sequence[str]) -> NoReturn:
+    raise ArgumentError(
+        Said("output"),
+        f" is {options.output}; expected a name that ends in {' or '.join(suffixes)}",
+    )
+
+
 def _left_out(options: argparse.Namespace) -> str:
-    return "left out" if options.output.suffix != ".npy" else "their signatures mean nothing"
+    kept = options.output.suffix in (".npy", *_LISTS)
+    return "their signatures mean nothing" if kept else "left out"
 
 
 def _tell(
@@ -138,12 +158,12 @@ def _tell(
     start: float,
     told: dict[str, Any],
     noun: tuple[str, str],
-    left_out: Mapping[str, int],
+    notes: Mapping[str, int],
 ) -> None:
     """Print what was signed: all as JSON, or a summary of it.
 
-    `noun` names what is signed, one and many of them. `left_out` has lines and their counts; those
-    of 0 are not printed.
+    `noun` names what is signed, one and many of them. `notes` has lines and their counts; those of
+    0 are not printed.
     """
     seconds = time.perf_counter() - start
     if options.json:
@@ -154,13 +174,20 @@ def _tell(
         output = escape_terminal(options.output)
         say(f"{counted(told['signatures'], 'signature')} of {told['bits']} bits: {output}")
         say(f"  {counted(told[many], one, many)} in {seconds:.2f} s{rate}")
-        for line, count in left_out.items():
+        for line, count in notes.items():
             if count:
                 say(f"  {line}")
 
 
-def _signer(options: argparse.Namespace) -> DocumentSigner:
-    """Return the signer that the options describe, or that of a file."""
+Fitting = Callable[[TextLengths], DocumentSigner]
+"""Returns the signer that fits the lengths of documents."""
+
+
+def _signer(options: argparse.Namespace) -> tuple[DocumentSigner, Fitting | None]:
+    """Return the signer that the options describe, or that of a file.
+
+    If they leave the features open, also return what chooses them.
+    """
     given = common.settings_of(options, signs=True)
     if options.like is not None:
         usual = {one.name: one.default for one in common.settings_fields(signs=True)}
@@ -171,9 +198,10 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
             raise ArgumentError(
                 f"{options.like} was signed by ", signer.said(), ", which takes no texts"
             )
-        return signer
+        return signer, None
     common.check_settings(options)
-    chosen: DocumentSigner = DedupSettings(**given).new_signer()
+    settings = DedupSettings(**given)
+    chosen: DocumentSigner = settings.new_signer()
     if not isinstance(chosen, WeightedSigner):
         only = "needs --method simhash or topsig"
         refuse_given(options, ("weights", "fit", "common"), only)
@@ -192,7 +220,9 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
                 if options.fit
                 else f" {weights} must be learned; add --fit, or sign --like a file",
             )
-    return chosen
+    if not settings.features_open:
+        return chosen, None
+    return chosen, lambda lengths: settings.with_features(lengths.features).new_signer()
 
 
 def _settings(signer: DocumentSigner) -> dict[str, Any]:
@@ -210,7 +240,7 @@ def _sign_files(options: argparse.Namespace, kind: str) -> None:
     """Sign files of a medium, write signatures with their paths, and say what was signed."""
     refuse_given(options, _OF_TEXT, f"does nothing for {kind}; leave it out")
     typed = {name: getattr(options, name) for name in kinds.typed_options(options)}
-    medium = medium_with(kind, {**MEDIA[kind].sign_defaults, **typed})
+    medium = medium_with(kind, MEDIA[kind].sign_options(typed))
     signer = medium.signer
     if kinds.has_parts(signer):
         raise ArgumentError(
@@ -231,14 +261,16 @@ def _sign_files(options: argparse.Namespace, kind: str) -> None:
         threads = thread_count(options.threads)
         signed = medium.sign_files(signer, found.files, threads=threads, tell=tell)
     rows, unclear = signed.signatures, int((~signed.clear).sum())
+    ids = [os.fsencode(file).decode("utf-8", "replace") for file in signed.files]
     if options.output.suffix == ".npy":
         with whole_file(options.output) as temporary, open(temporary, "wb") as file:
             np.save(file, rows)
+    elif options.output.suffix in _LISTS:
+        save_hex(options.output, rows, ids, quality=signed.quality)
     else:
         chosen = np.flatnonzero(signed.clear).tolist()
-        ids = [os.fsencode(signed.files[row]).decode("utf-8", "replace") for row in chosen]
         rows = rows[chosen]
-        save_signatures(options.output, rows, signer, ids)
+        save_signatures(options.output, rows, signer, [ids[row] for row in chosen])
     problems = [*found.problems, *signed.problems]
     told = {
         kind: len(signed.files),

@@ -84,7 +84,8 @@ class Origin:
         for name in more:
             self.corpus.column_for(name, (), "answers")
         first, row, sought = len(self.columns.names), 0, pa.array(sorted(wanted), pa.large_string())
-        repeated = self._repeated(wanted)
+        counts = Counter(filter(wanted.__contains__, self.index.names or ()))
+        repeated = {name for name, times in counts.items() if times > 1}
         for batch in self.corpus.read([*self.columns.names, *more], Problems(True)):
             if len(self._places) == len(wanted) and not repeated:
                 break
@@ -113,11 +114,6 @@ class Origin:
                 f"{counted(missing, 'document')} of the index not found in "
                 f"{escape_terminal(self.corpus.name)}; is that the signed corpus?"
             )
-
-    def _repeated(self, wanted: set[str]) -> set[str]:
-        """Return those of these ids that the index has more than once."""
-        found = Counter(filter(wanted.__contains__, self.index.names or ()))
-        return {name for name, times in found.items() if times > 1}
 
     def columns_of(self, id: str | int) -> dict[str, Any] | None:
         """Return the other columns of a document; None if it is not there."""

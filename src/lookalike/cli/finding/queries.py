@@ -30,11 +30,11 @@ from lookalike.shown import escape_terminal
 from lookalike.signatures.bit_weights import BitWeightSigner, Mask, sign_masked
 from lookalike.signatures.files import signatures_from_hex
 from lookalike.signatures.signer import DocumentSigner, Signer
+from lookalike.storage.files import is_file
 
 AT_A_TIME = 1 << 12
 
 _SIGNATURES = (".lookalike", ".npy", ".npz")
-_LONGEST_NAME = 4096
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,6 @@ def _is_missing_file(query: str) -> bool:
     if len(query.split()) != 1 or is_file(query):
         return False
     return format_of(Path(query)) is not None or Path(query).suffix in _SIGNATURES
-
-
-def is_file(query: str) -> bool:
-    """Return whether what was typed is the name of a file."""
-    try:
-        return len(query) < _LONGEST_NAME and Path(query).is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def medium_of_queries(queries: list[str]) -> type[Medium[Any]] | None:
@@ -222,7 +214,8 @@ def text_signer(index: Index, path: Path) -> DocumentSigner:
     if signer is None:
         raise ArgumentError(
             f"{path} has no signer for texts; search for --signatures FILE, or build it from a "
-            "file of `lookalike sign`"
+            "file of `lookalike sign`. A list of image hashes gets one by `lookalike index --hash "
+            "pdq`"
         )
     if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
         raise ArgumentError(

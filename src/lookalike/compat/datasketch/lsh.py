@@ -6,7 +6,7 @@ import pickle
 import secrets
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Self
 
@@ -216,16 +216,13 @@ class MinHashLSH:
     @property
     def hashtables(self) -> list[TableView]:
         """For each band, the keys of each value."""
-        return [
-            TableView(partial(self._table_of, band), partial(self._keys_in, band))
-            for band in range(self.b)
-        ]
 
-    def _table_of(self, band: int) -> dict[bytes, set[Any]]:
-        return self._tables()[band]
+        def view(band: int) -> TableView:
+            return TableView(
+                lambda: self._tables()[band], lambda value: set(self._tables()[band].get(value, ()))
+            )
 
-    def _keys_in(self, band: int, value: bytes) -> set[Any]:
-        return set(self._tables()[band].get(value, ()))
+        return [view(band) for band in range(self.b)]
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
         """Insert a MinHash under a key that is not there yet, unless that is not to be checked."""
@@ -252,7 +249,9 @@ class MinHashLSH:
         self._table.remove(np.array(self._rows.pop(stored), np.int64))
         self._made = None
         if self._table.removed > max(_FEW, len(self._rows)):
-            self._begin_anew()
+            buffered = self._buffered
+            self.__setstate__(self.__getstate__())  # begin anew, without removed rows
+            self._buffered = buffered
 
     def query(self, minhash: Any) -> list[Any]:
         """Return the keys that share a band with this MinHash."""
@@ -384,11 +383,6 @@ class MinHashLSH:
             self._rows.setdefault(key, []).append(row)
         self._row_keys.extend(keys)
         self._made = None
-
-    def _begin_anew(self) -> None:
-        buffered = self._buffered
-        self.__setstate__(self.__getstate__())
-        self._buffered = buffered
 
     def _found(self, minhash: Any, bands: int) -> list[Any]:
         row = self._row(minhash)

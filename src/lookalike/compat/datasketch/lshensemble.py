@@ -113,13 +113,9 @@ class MinHashLSHEnsemble:
         """Yield the keys of sets that probably contain the set of this MinHash and size."""
         for upper, index in zip(self.uppers, self.indexes, strict=True):
             if upper is not None:
-                b, r = self._params(upper, size)
+                at = int(np.searchsorted(self.xqs, float(upper) / float(size), side="left"))
+                b, r = self.params[min(at, len(self.params) - 1)].tolist()
                 yield from index[r]._query_b(minhash, b)
-
-    def _params(self, upper: int, size: int) -> tuple[int, int]:
-        at = int(np.searchsorted(self.xqs, float(upper) / float(size), side="left"))
-        b, r = self.params[min(at, len(self.params) - 1)].tolist()
-        return b, r
 
     def __contains__(self, key: Hashable) -> bool:
         return any(key in lsh for index in self.indexes for lsh in index.values())

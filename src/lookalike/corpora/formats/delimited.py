@@ -153,8 +153,13 @@ class DelimitedCorpus(LineCorpus):
         headers: dict[Path, bytes] = {}
         with temporary_folder(_PREFIX) as folder, duck.connection() as database:
             for batch in read_ahead(self.batches(problems, Records(self.delimiter))):
-                header = headers.get(batch.path) or _first_record(batch)
-                headers[batch.path] = header
+                if batch.path not in headers:
+                    if batch.first != 1:
+                        raise FormatError(
+                            f"{batch.path}: its first line is not a header, or is too long"
+                        )
+                    headers[batch.path] = batch.data[: batch.ends[0]].tobytes()
+                header = headers[batch.path]
                 part = _Part(batch, header, folder / "records.csv")
                 for rows in self._parsed(part, database, problems):
                     yield chosen_columns(rows, columns, pa.string())
@@ -237,13 +242,6 @@ class _Part:
     def reason(self, message: str) -> str:
         """Return what is wrong with a record, by DuckDB's message."""
         return self._batch.undecodable() if _NOT_UTF8 in message else message
-
-
-def _first_record(batch: LineBatch) -> bytes:
-    """Return the header, the first record of the first batch of a file."""
-    if batch.first != 1:
-        raise FormatError(f"{batch.path}: its first line is not a header, or is too long")
-    return batch.data[: batch.ends[0]].tobytes()
 
 
 def _rejected(database: duck.Database) -> list[tuple[int, str]]:

@@ -199,7 +199,8 @@ def _values(lines: Any, columns: Sequence[str], database: duck.Database) -> Any:
     """Return these keys of objects as strings, parsing each line once."""
     database.register("batch", pa.table({"line": lines}))
     names = ", ".join(f"v[{at + 1}] AS c{at}" for at in range(len(columns)))
-    pointers = duck.quoted_strings(_pointer(column) for column in columns)
+    keys = [column.replace("~", "~0").replace("/", "~1") for column in columns]
+    pointers = duck.quoted_strings(f"/{key}" for key in keys)  # JSON pointers (RFC 6901)
     found = f"SELECT json_extract_string(line, {pointers}) AS v FROM batch"
     table = database.sql(f"SELECT {names} FROM ({found})").to_arrow_table()
     values = [column.cast(pa.large_string()).combine_chunks() for column in table.columns]
@@ -245,11 +246,6 @@ def _with_types(structure: Any) -> Any:
 
 def _has_surrogates(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _pointer(column: str) -> str:
-    """Return the JSON pointer to a key of the object itself (RFC 6901)."""
-    return "/" + column.replace("~", "~0").replace("/", "~1")
 
 
 def _reason(text: str) -> str:

@@ -111,6 +111,15 @@ class Groups:
             return self.saved_probe
         return groups_until_near(self.rows.signatures, self.offsets, self.centers)
 
+    @cached_property
+    def row_of(self) -> NDArray[np.int32] | NDArray[np.int64]:
+        """Row of each id; -1 if there is none. Ids should be dense."""
+        ids = self.rows.all_ids()
+        kind = np.int32 if len(ids) < 2**31 else np.int64
+        rows: NDArray[Any] = np.full(int(ids.max(initial=-1)) + 1, -1, kind)
+        rows[ids] = np.arange(len(ids))
+        return rows
+
     def native(self) -> _native.Groups:
         """Return the groups for the core."""
         parts = self.offsets, self.centers, self.from_center, self.nearest, self.farthest

@@ -157,6 +157,25 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
     def __len__(self) -> int:
         return self._state.alive
 
+    def _signatures_of(self, ids: NDArray[np.int64]) -> tuple[Signatures, NDArray[np.bool_]]:
+        """Return copies of the signatures with these ids, and which of the ids are there.
+
+        For ids that are positions, or nearly so: a table of all ids is made.
+        """
+        first, *added = self._state.segments
+        table = self._state.groups.row_of
+        rows: Signatures = np.zeros((len(ids), self.bits // 8), np.uint8)
+        there = np.zeros(len(ids), np.bool_)
+        known = np.flatnonzero((ids >= 0) & (ids < len(table)))
+        places = table[ids[known]]
+        known, places = known[places >= 0], places[places >= 0]
+        rows[known], there[known] = first.rows.signatures[places], True
+        for segment in added:
+            found = segment.find(ids)
+            rows[found >= 0] = segment.rows.signatures[found[found >= 0]]
+            there |= found >= 0
+        return rows, there
+
     def _living(self) -> tuple[Signatures, NDArray[np.int64]]:
         """Return copies by ascending id."""
         rows = self._state.living()

@@ -215,8 +215,10 @@ def flips_expected(bits: int, radius: int, header_bits: int, recall: float) -> i
 
 def flip_tuning(attempts: Matches, radius: int, first: bool, target: float) -> Tuning[Option]:
     """Return the tuning for `FlipIndex.attempts`; with `first`, by first matches."""
-    needed = _least_of_each(attempts) if first else attempts.ids
-    asked = int((np.diff(attempts.offsets) > 0).sum())
+    needed, begins = attempts.ids, attempts.offsets[:-1][np.diff(attempts.offsets) > 0]
+    asked = len(begins)
+    if first and asked:
+        needed = np.minimum.reduceat(needed, begins)
     flips, recall = least_enough(needed, target, asked)
     return own_tuning(
         "flips",
@@ -228,9 +230,3 @@ def flip_tuning(attempts: Matches, radius: int, first: bool, target: float) -> T
         matches=len(needed),
         queries=len(attempts),
     )
-
-
-def _least_of_each(attempts: Matches) -> NDArray[np.int64]:
-    """Return the first attempt of each query that finds a match."""
-    begins = attempts.offsets[:-1][np.diff(attempts.offsets) > 0]
-    return np.minimum.reduceat(attempts.ids, begins) if len(begins) else attempts.ids

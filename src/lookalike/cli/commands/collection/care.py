@@ -41,8 +41,9 @@ def declare(actions: Subparsers) -> None:
     action(
         actions, "repair", _repair, "rebuild what is derived from documents",
         f"""
-  --words {"|".join(WORD_KINDS)}  build a keyword index from the stored texts: English words by
-                       their stems, or words as written (default: rebuild an existing one)
+  --words {"|".join(WORD_KINDS)}  build a keyword index from the stored texts: of English stems,
+                       words as written, or runs of three characters
+                       (default: rebuild an existing one)
   --json""",
         "docs.db", "docs.db --words porter",
     )  # fmt: skip
@@ -97,15 +98,10 @@ def _stats(options: argparse.Namespace) -> None:
         if options.json:
             say_json(stats)
             continue
-        lines = [f"{key:16}{escape_terminal(_stat(value))}" for key, value in stats.items()]
+        words = {"None": "none", "False": "no", "True": "yes"}
+        shown = {key: words.get(repr(value), value) for key, value in stats.items()}
+        lines = [f"{key:16}{escape_terminal(value)}" for key, value in shown.items()]
         say("\n" * bool(place) + "\n".join(lines))
-
-
-def _stat(value: Any) -> Any:
-    """Return a value of `Collection.stats` in words."""
-    if value is None:
-        return "none"
-    return ("no", "yes")[value] if isinstance(value, bool) else value
 
 
 def _verify(options: argparse.Namespace) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.cli.common import COLLECTION_METHOD
-from lookalike.cli.finding.queries import is_file
 from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Collection, Document, list_collections, open_collection
@@ -32,6 +31,7 @@ from lookalike.signatures import Signer, SimHash, load_signer
 from lookalike.signatures.methods import TEXT_SIGNERS, text_signer
 from lookalike.signatures.signer import SIGNERS, DocumentSigner
 from lookalike.signatures.simhash import signature_bits
+from lookalike.storage.files import is_file
 from lookalike.suggestions import did_you_mean
 
 DATABASE = """\
@@ -71,7 +71,7 @@ advanced options:
   words:--passage-words N  words per passage, with --kind passages (default: {usual.words})
   step:--passage-step N  words from one passage to the next (default: {usual.step})
   keywords:--words {"|".join(WORD_KINDS)}  compare words of the keyword index by their English
-                       stems, or as written (default: porter)
+                       stems, as written, or by runs of three characters (default: porter)
   --seed N             random seed for signatures (default: 0)
 """,
         "docs.db", "topics.db --method topsig --bits 1024", "music.db --kind recordings",
