@@ -15,6 +15,7 @@ Then `la.dedup`, the commands `dedup`, `sign` and `search`, and collections supp
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import stat
@@ -22,6 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -35,6 +37,11 @@ from lookalike.storage.files import FileState, is_folder, open_plain, walk_folde
 
 HEAD = 64
 """First bytes of a file by which it is recognized."""
+
+MOST_PREVIEW = 13_000
+"""Maximum bytes of the preview of a file as JSON."""
+PREVIEW_SIDE, PREVIEW_BYTES = 192, 9_000
+"""Maximum pixels each way, and maximum bytes, of the JPEG in a preview."""
 
 _PIECE = 1 << 20
 _LOOKED_AT = 1000  # files of a folder that are enough to detect its medium
@@ -96,6 +103,20 @@ class SignedFiles:
     """The quality of each signature, if the medium measures it."""
 
 
+class WrongMediumError(DocumentError):
+    """A file is not of the expected medium."""
+
+
+@dataclass(frozen=True, eq=False)
+class SignedFile:
+    """A file as a collection holds it."""
+
+    signature: Any  # one signature, or the signatures and offsets of its parts
+    preview: Mapping[str, Any] = field(default_factory=dict)
+    """What shows the file, in plain values: facts, and a small `picture` (a data URI of JPEG) or
+    `waveform` (base64 of one byte per stretch). At most `MOST_PREVIEW` bytes as JSON."""
+
+
 class Medium(ABC, Generic[Content]):
     """A kind of file, with the settings that decide whether two files are similar.
 
@@ -143,6 +164,21 @@ class Medium(ABC, Generic[Content]):
                 yield signer.sign([file], threads=threads)[0]
             except DocumentError as error:
                 yield error
+
+    @classmethod
+    def sign_file(cls, signer: Any, file: Path | bytes, *, preview: bool) -> SignedFile:
+        """Return the signature of a file, or of its bytes, and its preview if that is wanted.
+
+        The file is untrusted: it is decoded in an isolated process, with limits.
+
+        Raises:
+            DocumentError: It cannot be decoded within the limits; the reason follows its name.
+        """
+        if isinstance(file, bytes):
+            raise DocumentError("is given as bytes, which its medium cannot read; pass a path")
+        each = getattr(signer, "sign_each", partial(cls.sign_each, signer))  # of parts
+        (found,) = each([str(file)], threads=1)
+        return SignedFile(readable(found))
 
     @classmethod
     def sign_files(
@@ -200,6 +236,13 @@ MEDIA: Registry[type[Medium[Any]]] = Registry(
         "videos": "lookalike.videos.medium:VideoMedium",
     },
 )
+
+
+def readable(found: Content | DocumentError) -> Content:
+    """Return what was found in a file, or raise why it could not be read."""
+    if isinstance(found, DocumentError):
+        raise found
+    return found
 
 
 def split_problems(
@@ -286,6 +329,21 @@ def _sort_in(file: Path, medium: type[Medium[Any]], found: Found, *, named: bool
         found.problems.append(Problem(file, reason if head else "is empty"))
     else:
         found.others.append(file)
+
+
+def check_head(head: bytes, medium: type[Medium[Any]]) -> None:
+    """Raise `DocumentError` unless a file with these first bytes is of this medium."""
+    if medium.recognizes(head):
+        return
+    other = MEDIA.find(lambda one: one.recognizes(head))
+    found = "of a type that is not known" if other is None else with_article(MEDIA[other.name].noun)
+    what = f"is {found}, by its first bytes" if head else "is empty"
+    raise WrongMediumError(f"the file {what}; expected {with_article(medium.noun)}")
+
+
+def picture_address(jpeg: bytes) -> str:
+    """Return a JPEG as a data URI."""
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
 
 
 def with_article(noun: str) -> str:

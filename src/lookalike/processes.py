@@ -28,6 +28,7 @@ from threading import Condition, Event, Lock, Thread
 from typing import Any, BinaryIO, TypeVar, cast
 
 from lookalike.errors import MissingDependencyError
+from lookalike.operation import interruptible
 
 _COMMAND = (
     "import sys; sys.path[:] = {path!r}; from lookalike.processes import main; main({setup!r})"
@@ -114,9 +115,17 @@ class Stop:
 
 
 def run(task: Task, items: Sequence[Any], stop: Stop | None = None) -> Iterator[Any]:
-    """Yield the answer for each item, or a `Failure`; fewer if the work is stopped."""
-    done = crashes = 0
+    """Yield the answer for each item, or a `Failure`; fewer if the work is stopped.
+
+    If the operation of this thread is canceled, the worker is killed, and `Canceled` is raised.
+    """
     stop = stop or Stop()
+    with interruptible(stop):
+        yield from _answers(task, items, stop)
+
+
+def _answers(task: Task, items: Sequence[Any], stop: Stop) -> Iterator[Any]:
+    done = crashes = 0
     while done < len(items):
         with stop._using(task.setup) as worker:
             if worker is None:
@@ -147,7 +156,7 @@ def run_in_order(
 ) -> Iterator[Result]:
     """Yield the results of each batch, in order, computed by `threads` threads.
 
-    `work` passes its `Stop` on to `run`: if the caller stops, running work is killed.
+    `work` passes its `Stop` on to `run`: if the caller stops or is canceled, running work is killed.
     """
     stop = Stop()
     waiting: deque[Future[list[Result]]] = deque()
@@ -155,7 +164,7 @@ def run_in_order(
     def results(batch: Batch) -> list[Result]:
         return list(work(batch, stop))
 
-    with ThreadPoolExecutor(threads) as pool:
+    with interruptible(stop), ThreadPoolExecutor(threads) as pool:
         try:
             for batch in batches:
                 waiting.append(pool.submit(results, batch))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import select
 import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import IO, Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -27,6 +29,7 @@ from lookalike.errors import (
     LookalikeError,
 )
 from lookalike.shown import brief, escape_terminal
+from lookalike.storage.files import file_errors, open_plain
 
 _IDLE = 8
 _OLD = 20.0
@@ -83,6 +86,23 @@ class Channel:
                 f"the service at {self.shown} did not answer ({_said(error)}). The write may have "
                 "been applied, completely or not at all. Check with get(), or repeat with upsert()"
             ) from error
+        return self._value(status, raw)
+
+    def send_file(self, method: str, path: str, file: Path | bytes) -> Any:
+        """Send a file as the body of a request, once."""
+        headers = {**self._headers, "content-type": "application/octet-stream"}
+        with ExitStack() as stack:
+            data: Any = file
+            if isinstance(file, Path):
+                with file_errors(file):
+                    data = stack.enter_context(open_plain(file))
+                headers["content-length"] = str(os.fstat(data.fileno()).st_size)
+            try:
+                with self._connection() as connection:
+                    response = _answer_to(connection, method, self._base + path, data, headers)
+                    status, raw = response.status, response.read()
+            except (OSError, http.client.HTTPException) as error:
+                raise self._unreachable(error) from error
         return self._value(status, raw)
 
     def download(self, path: str, file: IO[bytes]) -> None:
@@ -177,7 +197,7 @@ def _answer_to(
     connection: http.client.HTTPConnection,
     method: str,
     path: str,
-    data: bytes | None,
+    data: Any,
     headers: dict[str, str],
 ) -> http.client.HTTPResponse:
     """Send a request, and return the answer, even if not all of the request could be sent.

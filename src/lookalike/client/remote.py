@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import Any, SupportsIndex
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from lookalike import errors
 from lookalike.checks import file_path, flag, thread_count, whole_number
@@ -17,9 +19,9 @@ from lookalike.client.values import Sent, answer_of, document_of, question_value
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.care.transfer import TransferSizes
 from lookalike.collection.collection import BaseCollection
-from lookalike.collection.documents import Document
+from lookalike.collection.documents import Document, encode_metadata
 from lookalike.collection.opening import Purpose, check_purpose
-from lookalike.collection.query import Question, Where, how_many
+from lookalike.collection.query import Question, Where, how_many, no_single_signatures
 from lookalike.collection.signing import (
     WordKind,
     check_signer,
@@ -33,7 +35,10 @@ from lookalike.collection.stores.base import checked_name
 from lookalike.collection.writing import BatchInput, Written
 from lookalike.display import Records
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
+from lookalike.media import medium_of_signer
+from lookalike.parts.signer import PartSigner
 from lookalike.signatures import Signer, signer_from_dict
+from lookalike.signatures.arrays import listed_texts
 from lookalike.storage.files import is_there, whole_file
 
 _KEY = "LOOKALIKE_KEY"
@@ -57,6 +62,7 @@ class RemoteCollection(BaseCollection):
         self.name = str(described["name"])
         self.bits = int(described["bits"])
         self._channel = channel
+        self.parts = bool(described.get("parts", False))
         self._keeps_text = bool(described["keeps_text"])
         self._described: dict[str, Any] | None = described["signer"]
         self._path = f"/v1/collections/{quote(self.name, safe='')}"
@@ -82,7 +88,7 @@ class RemoteCollection(BaseCollection):
     # Writing
 
     def _write(self, given: BatchInput) -> Written:
-        sent = Sent.of(given, self.bits, self._check_signs, self._keeps_text)
+        sent = Sent.of(given, self.bits, self.parts, self._check_signs, self._keeps_text)
         if not sent.documents:
             return Written(errors=sent.errors, version=self.version)
         body = {
@@ -97,8 +103,27 @@ class RemoteCollection(BaseCollection):
         return sent.written(done)
 
     def _check_signs(self) -> None:
-        if self._described is None or "features" not in self._described:
+        if self._holds_files:
+            raise ArgumentError(
+                f"the collection {self.name!r} of a service holds files; send them with add_file"
+            )
+        if self._described is None or not {"features", "by"} & self._described.keys():
             raise no_signer_of_texts(self.name, str((self._described or {}).get("signer", "")))
+
+    @cached_property
+    def _holds_files(self) -> bool:
+        return medium_of_signer(self.signer) is not None
+
+    def _write_file(
+        self, id: str, file: Path | bytes, metadata: Mapping[str, Any] | None, replace: bool
+    ) -> Written:
+        given = {"mode": "upsert" if replace else "add"}
+        if metadata:
+            given["metadata"] = encode_metadata(metadata)
+        path = f"{self._path}/files/{quote(id, safe='')}?{urlencode(given)}"
+        done = self._channel.send_file("PUT", path, file)
+        added = done["status"] == "added"
+        return Written(int(added), int(not added), version=done["version"])
 
     def _delete(self, ids: list[str]) -> Written:
         done = self._channel.write("POST", f"{self._path}/documents/delete", {"ids": ids})
@@ -140,11 +165,27 @@ class RemoteCollection(BaseCollection):
     # Searching
 
     def _one(self, query: Any) -> Any:
+        if self._is_file(query) or self.parts:
+            return [query]
         return text_or_row(query, self.bits, lambda: self.signer)
 
+    def _is_file(self, query: Any) -> bool:
+        return isinstance(query, str | os.PathLike | bytes) and self._holds_files
+
     def _ask(self, queries: Any, question: Question) -> list[Answer]:
-        question.refuse_votes(self.name)
+        if self.parts:
+            question.refuse_single(self.name, question.plan or "native")
+        else:
+            question.refuse_votes(self.name)
+        if self._is_file(queries):
+            queries = [queries]
+        if isinstance(queries, list | tuple) and queries and all(map(self._is_file, queries)):
+            return [self._ask_file(one, question) for one in queries]
         wanted_mask(queries, question)  # raises as a local collection does
+        if self.parts and listed_texts(queries) is None:
+            raise ArgumentError(
+                "signatures of parts cannot be sent to a service; search for a text or a file"
+            )
         asked = texts_or_rows(queries, self.bits, lambda: self.signer)
         body = question_value(question, self.bits)
         if isinstance(asked, list):
@@ -154,7 +195,25 @@ class RemoteCollection(BaseCollection):
         found = self._channel.read("POST", f"{self._path}/query/batch", body)
         return [answer_of(value) for value in found["answers"]]
 
+    def _ask_file(self, query: str | os.PathLike[str] | bytes, question: Question) -> Answer:
+        """Send a file to search for."""
+        if question.limit is not None:
+            raise ArgumentError("within needs signatures here; use search with a radius")
+        body = question_value(question, self.bits)
+        where = None if body["where"] is None else json.dumps(body["where"])
+        options = {
+            **{name: body[name] for name in ("k", "radius", "min_score")},
+            "where": where, "include_text": question.text, "explain": question.explain,
+            "preview": False, "exclude": body["exclude"],
+        }  # fmt: skip
+        given = {name: value for name, value in options.items() if value is not None}
+        path = f"{self._path}/query/file?{urlencode(given, doseq=True)}"
+        file = query if isinstance(query, bytes) else file_path("query", query)
+        return answer_of(self._channel.send_file("POST", path, file))
+
     def _ask_like(self, id: str, question: Question) -> Answer:
+        if self.parts:
+            raise no_single_signatures(self.name)
         body = {"id": id, **question_value(question, self.bits)}
         return answer_of(self._channel.read("POST", f"{self._path}/query", body))
 
@@ -260,7 +319,7 @@ def connect(
         checked_name(name)
     check_signer(signer)
     if words is not None:
-        check_words(words, False, signer)
+        check_words(words, isinstance(signer, PartSigner), signer)
     if purpose is not None:
         check_purpose(purpose, signer)
     if signer is not None and bits is not None:

@@ -44,6 +44,7 @@ def answer_of(value: Mapping[str, Any]) -> Answer:
         by=value.get("by", "similar"),
         unknown=tuple(value.get("unknown", ())),
         searched=value.get("searched", 0),
+        left_out=value.get("left_out", 0),
         chance_distance=value.get("chance_distance"),
         work=None if work is None else Work(**{**work, "thresholds": tuple(work["thresholds"])}),
     )
@@ -52,9 +53,18 @@ def answer_of(value: Mapping[str, Any]) -> Answer:
 def _match(value: Mapping[str, Any]) -> Match:
     names = ("differing_bits", "slice_distances", "slices", "words")
     told: dict[str, Any] = {name: tuple(value[name]) for name in names if name in value}
+    told["score"] = value.get("score")
+    if "place" in value:
+        place = value["place"]
+        units = 1000 if place["unit"] == "seconds" else 1
+        for name in ("start", "query_start", "length", "offset"):
+            told[name] = round(place[name] * units)
+        told |= {"votes": value["votes"], "score": value["similarity"]}
+        if "parts" in value:
+            told["parts"] = tuple(map(tuple, value["parts"]))
     return Match(
         value["id"], value["distance"], value["metadata"], value.get("text"),
-        unmasked=value.get("unmasked"), score=value.get("score"), **told,
+        unmasked=value.get("unmasked"), **told,
     )  # fmt: skip
 
 
@@ -70,6 +80,7 @@ def question_value(question: Question, bits: int) -> dict[str, Any]:
         "explain": question.explain,
         "include_text": question.text,
         "plan": question.plan,
+        "min_score": question.min_score,
         **asked,
     }
 
@@ -109,9 +120,19 @@ class Sent:
 
     @classmethod
     def of(
-        cls, given: BatchInput, bits: int, check_signs: Callable[[], None], keep_text: bool
+        cls,
+        given: BatchInput,
+        bits: int,
+        parts: bool,
+        check_signs: Callable[[], None],
+        keep_text: bool,
     ) -> Sent:
         """Check all items as a local collection does."""
+        if parts and given.signatures is not None:
+            raise ArgumentError(
+                "signatures of parts cannot be sent to a service; send texts, or files with "
+                "add_file"
+            )
         items, rows, errors = given.checked(
             lambda rows: Signed(as_queries(rows, bits, "signatures")), check_signs, keep_text
         )

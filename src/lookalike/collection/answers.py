@@ -97,6 +97,13 @@ class Match(Displayed):
     `distance` is the sum of their distances."""
     offset: int | None = None
     """That offset: position in the document minus position in the query, in units of the signer."""
+    start: int | None = None
+    """For documents of many parts: where the stretch that matches begins in the document, in units
+    of the signer (milliseconds, words). It reaches from the first part that votes to the last."""
+    query_start: int | None = None
+    """Where the same stretch begins in the query."""
+    length: int | None = None
+    """How long that stretch is in the query."""
     score: float | None = None
     """For documents of many parts: votes divided by the number of parts of the query that voted.
     By words: the share of the query's words that the document has, from 0 to 1. Rare words count
@@ -134,10 +141,15 @@ def match_of(row: Row, distance: int, unmasked: int | None = None) -> Match:
     return match
 
 
-def voted(row: Row, found: PartMatch, distance: int, explain: bool) -> Match:
-    """Return the match that the parts of a query voted for."""
-    match = match_of(row, distance)
-    told = {"votes": found.votes, "offset": found.offset, "score": found.score}
+def voted(
+    row: Row, found: PartMatch, positions: NDArray[np.int64], length: int, explain: bool
+) -> Match:
+    """Return the match that parts of a query voted for, given their positions and their length."""
+    match = match_of(row, int(found.distances.sum()))
+    told: dict[str, Any] = {"votes": found.votes, "offset": found.offset, "score": found.score}
+    first, last = int(positions.min()), int(positions.max())
+    told |= {"start": max(0, first + found.offset), "query_start": first}
+    told["length"] = last - first + length
     vars(match).update(told, **({"parts": tuple(found.parts)} if explain else {}))
     return match
 

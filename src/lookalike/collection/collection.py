@@ -58,6 +58,7 @@ from lookalike.collection.writing import Batch, BatchInput, Written, delete_docu
 from lookalike.corpora.columns import Filters
 from lookalike.display import Records
 from lookalike.errors import ArgumentError, CollectionError, NotFoundError, Said
+from lookalike.media import SignedFile
 from lookalike.pages import PageLimits
 from lookalike.parts.signer import SignedParts
 from lookalike.progress import Progress, shows_progress
@@ -129,6 +130,32 @@ class BaseCollection(ABC):
             BatchError: Some items are invalid, and `on_error` is "raise".
         """
         return self._write(BatchInput.of(ids, texts, signatures, metadata, on_error, replace=False))
+
+    def add_file(
+        self,
+        id: str,
+        file: str | os.PathLike[str] | bytes,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        replace: bool = False,
+    ) -> Written:
+        """Add an image, a recording or a video with a preview, in one transaction.
+
+        The preview is in the metadata, as `preview`: facts about the file, and a small picture or
+        waveform, at most 13,000 bytes. The page of `lookalike serve` shows it. The file is decoded
+        in an isolated process. A remote collection sends it to the service.
+
+        Args:
+            id: Id of the document.
+            file: Path of the file, or its bytes.
+            metadata: Metadata of the document.
+            replace: Whether to replace a document with this id. Otherwise it is an error.
+
+        Raises:
+            DocumentError: The file cannot be decoded within the limits.
+        """
+        source = file if isinstance(file, bytes) else file_path("file", file)
+        return self._write_file(as_id(id), source, metadata, flag("replace", replace))
 
     def upsert(
         self,
@@ -340,6 +367,7 @@ class BaseCollection(ABC):
         language: str | None = None,
         min_links: int = 0,
         strip_urls: bool = False,
+        previews: bool = False,
     ) -> Imported:
         """Add the rows of files or tables, each batch in one transaction, in constant memory.
 
@@ -370,6 +398,8 @@ class BaseCollection(ABC):
             language: Leave out documents in other languages (default: none).
             min_links: Leave out documents with fewer links (default: 0).
             strip_urls: Whether to remove URLs from texts.
+            previews: Whether to store a preview of each image, recording or video, as `add_file`
+                does; then each file is written in a transaction of its own.
 
         Returns:
             The numbers of documents added, replaced and left out, with examples of bad rows.
@@ -390,7 +420,8 @@ class BaseCollection(ABC):
         return import_documents(
             self, source, text=text, id=id, signature=signature, format=format, replace=replace,
             skip_bad=skip_bad, max_document=max_document, batch=batch, progress=progress, html=html,
-            page_limits=page_limits, encoding=encoding, filters=filters,
+            page_limits=page_limits, encoding=encoding, previews=flag("previews", previews),
+            filters=filters,
         )  # fmt: skip
 
     @shows_progress
@@ -434,6 +465,11 @@ class BaseCollection(ABC):
 
     @abstractmethod
     def _write(self, given: BatchInput) -> Written: ...
+
+    @abstractmethod
+    def _write_file(
+        self, id: str, file: Path | bytes, metadata: Mapping[str, Any] | None, replace: bool
+    ) -> Written: ...
 
     @abstractmethod
     def _delete(self, ids: list[str]) -> Written: ...
@@ -550,6 +586,27 @@ class Collection(BaseCollection):
         with self._writing() as writer:
             return write_batch(writer, batch)
 
+    def sign_file(self, file: Path | bytes, *, preview: bool = False) -> SignedFile:
+        """Return the signature of a file, for `add` and `search`, and its preview.
+
+        The file is decoded in an isolated process, even if paths of clients are not opened.
+
+        Raises:
+            DocumentError: It is not of the medium of the collection, or cannot be decoded.
+        """
+        return self._signing.sign_file(file, preview=preview)
+
+    def _write_file(
+        self, id: str, file: Path | bytes, metadata: Mapping[str, Any] | None, replace: bool
+    ) -> Written:
+        signed = self.sign_file(file, preview=True)
+        return (self.upsert if replace else self.add)(
+            [id],
+            None if isinstance(file, bytes) else [str(file)],
+            signatures=[signed.signature],
+            metadata=[{"preview": signed.preview, **(metadata or {})}],
+        )
+
     def _delete(self, ids: list[str]) -> Written:
         with self._writing() as writer:
             return delete_documents(writer, ids)
@@ -603,18 +660,7 @@ class Collection(BaseCollection):
         return self._signing.one(query)
 
     def _ask(self, queries: Any, question: Question) -> list[Answer]:
-        signing = self._signing
-        if not isinstance(signing, PartSigning):
-            question.refuse_votes(self.name)
-            return self.answers_each(queries, question, whole)
-        question.refuse_single(self.name, question.plan or self._plan)
-        if question.by == "words":
-            raise self._no_words()
-        several = [queries] if isinstance(queries, str) else listed("queries", queries)
-        asked = [signing.query_parts(query) for query in several]
-        return self._read(
-            lambda view: answers_by_votes(question, asked, signing.votes, view, self._native)
-        )
+        return self.answers_each(queries, question, whole)
 
     def answers_each(
         self,
@@ -629,6 +675,9 @@ class Collection(BaseCollection):
         answers are in memory at once. If the collection changes meanwhile, it begins again.
         """
         limits = budget or Budget()
+        if isinstance(self._signing, PartSigning):
+            return self._by_votes(self._signing, queries, question, take, limits)
+        question.refuse_votes(self.name)
         texts = self._by_words(queries, question)
         others: Any = queries
         if texts:
@@ -665,6 +714,26 @@ class Collection(BaseCollection):
                     result += by_signatures(view, positions, begin)
                     begin += len(positions)
             return result
+
+        return self._read(found)
+
+    def _by_votes(
+        self,
+        signing: PartSigning,
+        queries: Any,
+        question: Question,
+        take: Callable[[int, Answer], T],
+        limits: Budget,
+    ) -> list[T]:
+        question.refuse_single(self.name, question.plan or self._plan)
+        if question.by == "words":
+            raise self._no_words()
+        several = [queries] if isinstance(queries, str) else listed("queries", queries)
+        asked = [signing.query_parts(query) for query in several]
+
+        def found(view: View) -> list[T]:
+            settings, index = signing.votes, self._native
+            return answers_by_votes(question, asked, settings, view, index, take, limits)
 
         return self._read(found)
 

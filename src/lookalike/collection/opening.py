@@ -129,16 +129,16 @@ def open_collection(
 
 def list_collections(url: str | os.PathLike[str]) -> list[str]:
     """Return the names of the collections in a database."""
-    return list(collections_by_parts(url))
+    return names_within(url, 30.0)
 
 
-def collections_by_parts(url: str | os.PathLike[str], *, timeout: float = 30.0) -> dict[str, bool]:
-    """Return the names of the collections in a database, and whether documents have many parts."""
+def names_within(url: str | os.PathLike[str], timeout: float) -> list[str]:
+    """Return the names of the collections; wait `timeout` seconds for a locked database."""
     try:
         with _reading(url, timeout) as view:
-            return {state.name: state.parts for state in view.states()}
+            return [state.name for state in view.states()]
     except NoCollectionsError:
-        return {}
+        return []
 
 
 @contextmanager

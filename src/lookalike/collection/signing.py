@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ from lookalike.collection.query import Question, listed
 from lookalike.collection.stores.schema import WORD_KINDS, Signatures, State
 from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
 from lookalike.images.decode import ImageSource
-from lookalike.media import Medium, medium_of_signer
+from lookalike.media import HEAD, Medium, SignedFile, check_head, head_of, medium_of_signer
 from lookalike.parts.index import all_positions, rows_of
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.shown import brief
@@ -178,7 +179,7 @@ class Signing:
         if not self.reads_files:
             raise ArgumentError(
                 f"the {self.noun}s of the collection {self._opened.name!r} are not opened by path "
-                "here; pass signatures, not texts"
+                "here; send the file itself"
             )
 
     def _of_texts(self) -> DocumentSigner:
@@ -195,6 +196,23 @@ class Signing:
         wrong = {at: str(one) for at, one in enumerate(found) if isinstance(one, DocumentError)}
         rows = [one for one in found if not isinstance(one, DocumentError)]
         return Signed(np.array(rows, np.uint8).reshape(len(rows), self._opened.bits // 8)), wrong
+
+    def sign_file(self, file: Path | bytes, *, preview: bool) -> SignedFile:
+        """Return the signature of a file, or of its bytes; raise `DocumentError` with the noun."""
+        if self.medium is None:
+            raise ArgumentError(
+                f"the collection {self._opened.name!r} holds no files, so none can be signed; "
+                "pass a text"
+            )
+        try:
+            head = file[:HEAD] if isinstance(file, bytes) else head_of(file)[0]
+        except OSError as error:
+            raise DocumentError(f"the {self.noun} cannot be read ({error.strerror})") from error
+        check_head(head, self.medium)
+        try:
+            return self.medium.sign_file(self.signer, file, preview=preview)
+        except DocumentError as error:
+            raise DocumentError(f"the {self.noun} {error}") from error
 
     def _sign(self, texts: list[str]) -> Signatures:
         if not texts:

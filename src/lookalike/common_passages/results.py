@@ -40,6 +40,14 @@ def word_places(text: str) -> WordPlaces:
     return WordPlaces(as_int64(begins), as_int64(ends))
 
 
+def character_range(text: str, first: int, count: int) -> tuple[int, int]:
+    """Return where `count` words of a text begin and end, from the word `first` on."""
+    places = word_places(text)
+    known = len(places.begins)
+    begin, end = min(first, known), min(first + count, known)
+    return places.characters(begin, end) if begin < end else (0, 0)
+
+
 class HeldTexts:
     """Texts and ids that are held in memory, as Arrow has them."""
 

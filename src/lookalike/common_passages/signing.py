@@ -93,6 +93,7 @@ class PassageHash(PartSigner):
     """
 
     _seeded = False
+    unit = "words"
 
     def __init__(
         self, by: DocumentSigner | None = None, words: SupportsIndex = 50, step: SupportsIndex = 10
@@ -106,7 +107,7 @@ class PassageHash(PartSigner):
     @property
     def votes(self) -> VoteSettings:
         """Settings for passages: removed or added words move those after them a little."""
-        return VoteSettings(self.bits // 10, self.step, _LEAST_VOTES)
+        return VoteSettings(self.bits // 10, self.step, _LEAST_VOTES, length=self.words)
 
     @property
     def features(self) -> FeatureKind:

@@ -17,17 +17,22 @@ from lookalike.images.decode import SUFFIXES, TURNS, is_image, is_one_image
 from lookalike.images.details import MOST_POINTS, THUMBNAIL, Points, turned_thumbnails
 from lookalike.images.image_hash import HashedImage, ImageHash
 from lookalike.images.same import RULES, PointIndex, same_in_place
-from lookalike.images.thumbnails import image_tag
+from lookalike.images.thumbnails import image_tag, small_jpeg_of
 from lookalike.images.workers import LEAST_MEMORY
 from lookalike.indexes import SliceIndex
 from lookalike.media import (
+    PREVIEW_BYTES,
+    PREVIEW_SIDE,
     Medium,
     Problem,
     Read,
+    SignedFile,
     SignedFiles,
     SimilarPairs,
     Tell,
     memory_for_decoders,
+    picture_address,
+    readable,
     split_problems,
 )
 from lookalike.signatures import estimated_similarity
@@ -106,6 +111,17 @@ class ImageMedium(Medium[HashedImages]):
     ) -> Iterator[NDArray[np.uint8] | DocumentError]:
         for found in signer.each(files, threads=threads):
             yield found if isinstance(found, DocumentError) else found.signatures[0]
+
+    @classmethod
+    def sign_file(cls, signer: ImageHash, file: Path | bytes, *, preview: bool) -> SignedFile:
+        (found,) = signer.each([file])
+        hashed = readable(found)
+        shown: dict[str, Any] = {}
+        if preview:
+            shown = {"format": hashed.format, "width": hashed.width, "height": hashed.height}
+            if jpeg := small_jpeg_of(file, PREVIEW_SIDE, PREVIEW_BYTES):
+                shown["picture"] = picture_address(jpeg)
+        return SignedFile(hashed.signatures[0], shown)
 
     @classmethod
     def sign_files(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from typing import SupportsIndex
 
@@ -10,9 +9,10 @@ from lookalike.checks import whole_number
 from lookalike.errors import DocumentError
 from lookalike.images.decode import ImageSource, is_in_memory, small_jpeg
 from lookalike.images.workers import THUMBNAIL, ask_one
+from lookalike.media import picture_address
 from lookalike.shown import brief
 
-_ADDRESS = "data:image/jpeg;base64,"
+_ADDRESS = len(picture_address(b""))
 
 
 def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
@@ -40,7 +40,7 @@ def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
     except DocumentError as error:
         name = brief(str(image)) if isinstance(image, str | os.PathLike) else "the image"
         raise DocumentError(f"{name} {error}") from error
-    return _address(data)
+    return picture_address(data)
 
 
 def image_tag(
@@ -48,12 +48,20 @@ def image_tag(
 ) -> str | None:
     """Return an <img> with a data URI; None if it needs more `memory` or `most` characters."""
     markup = '<img alt="" width="{}" height="{}" src="{}">'
-    room = (most - len(markup) - len(_ADDRESS) - 16) * 3 // 4
+    room = (most - len(markup) - _ADDRESS - 16) * 3 // 4
     try:
         data, width, height = _small(source, size, max(0, room), memory)
     except DocumentError:
         return None
-    return markup.format(width, height, _address(data)) if data else None
+    return markup.format(width, height, picture_address(data)) if data else None
+
+
+def small_jpeg_of(source: ImageSource, size: int, most: int) -> bytes:
+    """Return an image as a small JPEG, made in an isolated process; b"" if that is not possible."""
+    try:
+        return _small(source, size, most, None)[0]
+    except DocumentError:
+        return b""
 
 
 def _small(
@@ -63,7 +71,3 @@ def _small(
         return small_jpeg(source, size, most)
     data, width, height = ask_one(source, (THUMBNAIL, size, most), memory)
     return data, width, height
-
-
-def _address(data: bytes) -> str:
-    return f"{_ADDRESS}{base64.b64encode(data).decode()}"

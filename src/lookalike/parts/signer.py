@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, ClassVar, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ class VoteSettings:
     tolerance: int  # how far apart differences of positions may be that count together
     least_votes: int  # votes that an item needs; all parts of a query that has fewer
     least_score: float = 0.0  # share of the parts of the query that an item needs: fewer are chance
+    length: int = 1  # how far a part extends from its position
 
     def min_votes(self, parts: int) -> int:
         """Return how many votes an item needs for a query of this many parts, at least 1."""
@@ -38,6 +39,9 @@ class VoteSettings:
 
 class PartSigner(Signer):
     """A signer of parts: items have many signatures, and are found by their votes."""
+
+    unit: ClassVar[str] = "positions"
+    """The unit of positions: "milliseconds", "words", or any other."""
 
     @property
     @abstractmethod

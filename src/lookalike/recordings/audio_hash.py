@@ -85,6 +85,7 @@ class AudioHash(PartSigner):
 
     bits = 32
     medium = "recordings"
+    unit = "milliseconds"
     reads_files = True
     _seeded = False
 
@@ -100,7 +101,9 @@ class AudioHash(PartSigner):
     @property
     def votes(self) -> VoteSettings:
         """Settings for searching: words within one hop of each other vote together."""
-        return VoteSettings(_RADIUS, math.ceil(self.hop), _LEAST_VOTES, LEAST_SCORE[self.kind])
+        span = bands.SPAN if self.kind == "bands" else chromaprint.SPAN
+        score = LEAST_SCORE[self.kind]
+        return VoteSettings(_RADIUS, math.ceil(self.hop), _LEAST_VOTES, score, span)
 
     def sign(
         self, recording: Recording, *, threads: SupportsIndex | None = None
@@ -191,8 +194,11 @@ class AudioHash(PartSigner):
             for start in range(0, len(columns), at_once)
         )
         try:
-            words, offsets, seconds, bandwidth = words_in(pieces, rate, self._words_at)
+            words, offsets, *facts = words_in(pieces, rate, self._words_at)
         except DocumentError as error:
             raise DocumentError(f"recording {error}") from error
-        info = AudioInfo(seconds, rate, channels, "samples", lossless=True, bandwidth=bandwidth)
+        seconds, bandwidth, waveform = facts
+        info = AudioInfo(
+            seconds, rate, channels, "samples", True, bandwidth=bandwidth, waveform=waveform
+        )
         return Fingerprint(words, offsets, info)

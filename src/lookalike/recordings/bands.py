@@ -21,6 +21,7 @@ HOP = 50
 """Milliseconds from one frame to the next."""
 _FRAME = 400
 _APART = _FRAME // HOP  # frames from the first of a word to the second
+SPAN = 2 * _FRAME  # milliseconds of a word
 _BANDS = 33
 _LOWEST, _HIGHEST = 300.0, 2000.0
 LEAST_RATE = 2 * int(_HIGHEST)

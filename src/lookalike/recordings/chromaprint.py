@@ -19,6 +19,7 @@ from lookalike.errors import DocumentError, MissingDependencyError
 
 HOP = 1000 * 1365 / 11025
 """Milliseconds from one word to the next: 1365 samples at the rate of Chromaprint."""
+SPAN = 2600  # milliseconds of a word
 _SILENT = 627964279  # the word of silence
 
 

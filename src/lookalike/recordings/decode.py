@@ -11,7 +11,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +165,50 @@ class Bandwidth:
             self._frames += len(heard)
 
 
+_STRETCHES, _MOST_PEAKS = 200, 4096
+
+
+class Waveform:
+    """The loudest sample of each of some hundred equal stretches of a recording."""
+
+    def __init__(self) -> None:
+        self._each = 64  # samples of a peak
+        self._peaks: list[NDArray[np.float32]] = []
+        self._count = 0
+        self._rest = np.empty(0, np.float32)
+
+    def feed(self, samples: NDArray[np.float32]) -> None:
+        """Add the next samples of one channel."""
+        held = np.concatenate([self._rest, np.abs(samples)])
+        whole = len(held) // self._each * self._each
+        self._rest = held[whole:].copy()
+        self._add(held[:whole].reshape(-1, self._each).max(axis=1))
+        while self._count > _MOST_PEAKS:
+            # A pair of peaks becomes one; what is left over is fed again as samples.
+            peaks = np.concatenate(self._peaks)
+            odd = peaks[len(peaks) // 2 * 2 :]
+            self._rest = np.concatenate([np.repeat(odd, self._each), self._rest])
+            self._peaks, self._count, self._each = [], 0, 2 * self._each
+            self._add(peaks[: len(peaks) // 2 * 2].reshape(-1, 2).max(axis=1))
+
+    def finish(self) -> bytes:
+        """Return a byte for each of up to 200 stretches; the loudest one has 255."""
+        rest = [self._rest.max(keepdims=True)] if len(self._rest) else []
+        peaks = np.concatenate([np.empty(0, np.float32), *self._peaks, *rest])
+        if not len(peaks):
+            return b""
+        stretches = min(_STRETCHES, len(peaks))
+        peaks = np.maximum.reduceat(peaks, np.arange(stretches) * len(peaks) // stretches)
+        loudest = float(peaks.max())
+        scaled = peaks * (255 / loudest) if loudest > 0 else peaks
+        return np.rint(scaled).astype(np.uint8).tobytes()
+
+    def _add(self, peaks: NDArray[np.float32]) -> None:
+        if len(peaks):
+            self._peaks.append(peaks)
+            self._count += len(peaks)
+
+
 _soundfile = LazyModule("soundfile", "reading recordings", extra="audio")
 
 LONGEST = 24 * 3600  # maximum seconds of a recording
@@ -194,6 +238,7 @@ class AudioInfo:
     lossless: bool  # whether the format is lossless, even if the file was made from a lossy one
     codec: str = ""  # such as "VORBIS" or "PCM_16"
     bandwidth: int = 0  # where the spectrum ends, in Hz; 0 for silence
+    waveform: bytes = field(default=b"", repr=False)  # see `Waveform.finish`
 
 
 def is_audio(head: bytes) -> bool:
@@ -230,30 +275,32 @@ def decode(
             raise DocumentError(
                 f"has {rate:,} samples per second; expected {LEAST_RATE:,} to {FASTEST:,}"
             )
-        words, offsets, seconds, bandwidth = words_in(
+        words, offsets, seconds, bandwidth, waveform = words_in(
             _pieces(file, declares_length), rate, words_at
         )
         codec = str(file.subtype)
         lossless = not any(name in codec for name in _LOSSY)
-        info = AudioInfo(seconds, rate, channels, str(file.format), lossless, codec, bandwidth)
+        facts = seconds, rate, channels, str(file.format), lossless, codec, bandwidth
+        info = AudioInfo(*facts, waveform)
         return words, offsets, info
 
 
 def words_in(
     pieces: Iterable[NDArray[np.float32]], rate: int, words_at: Callable[[int], Words]
-) -> tuple[NDArray[np.uint32], NDArray[np.int64], float, int]:
-    """Return the words of samples, their offsets, the seconds, and where the spectrum ends.
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], float, int, bytes]:
+    """Return the words of samples, their offsets, the seconds, where the spectrum ends, and peaks.
 
     Pieces are `float32[n, channels]`, with full scale at 1; channels are averaged.
     """
-    bandwidth, count = Bandwidth(rate), 0
+    bandwidth, waveform, count = Bandwidth(rate), Waveform(), 0
     with closing(words_at(rate)) as words:
         for piece in pieces:
             count += len(piece)
             mixed = _one_channel(piece)
             words.feed(mixed)
             bandwidth.feed(mixed)
-        return *words.finish(), count / rate, bandwidth.finish()
+            waveform.feed(mixed)
+        return *words.finish(), count / rate, bandwidth.finish(), waveform.finish()
 
 
 def _pieces(file: Any, declares_length: bool) -> Iterator[NDArray[np.float32]]:

@@ -19,12 +19,15 @@ from lookalike.checks import instance, share
 from lookalike.media import (
     Medium,
     Read,
+    SignedFile,
     SimilarPairs,
     Tell,
     memory_for_decoders,
+    readable,
     split_problems,
 )
 from lookalike.parts.index import PartIndex
+from lookalike.parts.signer import SignedParts
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, AudioInfo, is_audio
 from lookalike.recordings.workers import LEAST_MEMORY, excerpt_of, read_recordings
@@ -70,6 +73,18 @@ class RecordingMedium(Medium[list[Fingerprint]]):
     @classmethod
     def recognizes(cls, head: bytes) -> bool:
         return is_audio(head)
+
+    @classmethod
+    def sign_file(cls, signer: AudioHash, file: Path | bytes, *, preview: bool) -> SignedFile:
+        (found,) = read_recordings([file], signer)
+        print = readable(found)
+        info = print.info
+        shown = {
+            "format": info.format,
+            "seconds": round(info.seconds, 3),
+            "waveform": base64.b64encode(info.waveform).decode("ascii"),
+        }
+        return SignedFile(SignedParts(print.signatures, print.offsets), shown if preview else {})
 
     def settings(self) -> dict[str, Any]:
         return {"signer": self.signer.to_dict(), "threshold": self.threshold}

@@ -22,16 +22,19 @@ LEAST_MEMORY = _MEMORY + (64 << 20)
 
 
 def read_recordings(
-    files: Iterable[Path], hash: AudioHash, *, threads: int = 1
+    files: Iterable[Path | bytes], hash: AudioHash, *, threads: int = 1
 ) -> Iterator[Fingerprint | DocumentError]:
     """Yield the words of each file, or why it could not be read, decoded by `threads` processes."""
     hash.check_installed()
-    task = Task(
-        "lookalike.recordings.workers:_hasher", (hash.kind,), seconds=_SECONDS, memory=_MEMORY
-    )
 
-    def read(file: Path, stop: Stop) -> Iterator[Fingerprint | DocumentError]:
-        for found in run(task, [os.fsencode(file.absolute())], stop):
+    def read(file: Path | bytes, stop: Stop) -> Iterator[Fingerprint | DocumentError]:
+        in_memory = isinstance(file, bytes)
+        task = Task(
+            "lookalike.recordings.workers:_hasher", (hash.kind, in_memory), seconds=_SECONDS,
+            memory=_MEMORY + (2 * len(file) if isinstance(file, bytes) else 0),
+        )  # fmt: skip
+        item = file if isinstance(file, bytes) else os.fsencode(file.absolute())
+        for found in run(task, [item], stop):
             if isinstance(found, Failure | str):
                 yield DocumentError(found if isinstance(found, str) else task.reason(found))
             else:
@@ -53,13 +56,13 @@ def excerpt_of(file: Path, most: int) -> bytes | None:
     return found if isinstance(found, bytes) else None
 
 
-def _hasher() -> Callable[[bytes, str], Any]:
+def _hasher() -> Callable[[bytes, str, bool], Any]:
     """Return a function that returns words, offsets and facts about a file, or a reason."""
     keep_freed_memory()
 
-    def hash(path: bytes, kind: str) -> Any:
+    def hash(item: bytes, kind: str, in_memory: bool) -> Any:
         try:
-            found = AudioHash(kind).read(Path(os.fsdecode(path)))
+            found = AudioHash(kind).read(item if in_memory else Path(os.fsdecode(item)))
         except DocumentError as error:
             return str(error)
         except OSError as error:

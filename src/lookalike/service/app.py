@@ -25,6 +25,7 @@ from lookalike.service.protocol import allow_files
 from lookalike.service.routes.background import jobs, overviews
 from lookalike.service.routes.collections import collections, snapshots
 from lookalike.service.routes.documents import compare, documents
+from lookalike.service.routes.files import files
 from lookalike.service.routes.queries import queries
 from lookalike.service.routing import Context, answers, new_router
 from lookalike.service.service import Service
@@ -119,7 +120,7 @@ def _gauges(service: Service) -> list[tuple[str, dict[str, float]]]:
     return found
 
 
-_SUBJECTS = (queries, health, documents, collections, compare, overviews, jobs, snapshots)
+_SUBJECTS = (queries, health, documents, files, collections, compare, overviews, jobs, snapshots)
 
 
 def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Middleware:

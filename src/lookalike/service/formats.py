@@ -72,7 +72,7 @@ def decode(
     try:
         return shape.model_validate(value)
     except ValidationError as error:
-        raise _refusal(error) from None
+        raise bad_body(error) from None
 
 
 def decoded_size(body: bytes | bytearray, format: str) -> tuple[int, int]:
@@ -150,7 +150,7 @@ def _not_messagepack(body: bytes | bytearray, why: str) -> Problem:
     )  # fmt: skip
 
 
-def _refusal(error: ValidationError) -> Problem:
+def bad_body(error: ValidationError) -> Problem:
     """Return the first error, and the number of others."""
     found = error.errors(include_url=False, include_context=False)
     first = found[0]

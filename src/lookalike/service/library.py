@@ -21,14 +21,13 @@ from lookalike import errors
 from lookalike.collection import Collection, drop_collection, open_collection
 from lookalike.collection.opening import (
     Purpose,
-    collections_by_parts,
+    names_within,
     remove_unused_file,
     unused_file,
 )
 from lookalike.collection.signing import WordKind
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.collection.stores.sqlite import exclusive_file
-from lookalike.parts.signer import PartSigner
 from lookalike.service.problems import Problem
 from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer
@@ -36,10 +35,6 @@ from lookalike.storage.files import remove_if_same
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 """The pattern of collection names."""
-_PARTS = (
-    "has documents with many parts (recordings, passages), which cannot be served; use it with "
-    "la.open_collection or `lookalike collection`"
-)
 _REPLACED = 10
 """How often a collection may be replaced during a request."""
 _BRIEFLY = 0.5
@@ -54,9 +49,6 @@ def open_for_clients(url: str, name: str) -> Collection:
     Otherwise a client of a collection of images could read any file of this machine.
     """
     docs = open_collection(url, name, create=False)
-    if docs.parts:
-        docs.close()
-        raise Problem(422, "parts", f"the collection {brief(name)} {_PARTS}")
     docs.reads_files = False
     return docs
 
@@ -115,8 +107,6 @@ class Library(ABC):
     ) -> Collection:  # fmt: skip
         """Create a collection, or raise if the name is taken."""
         check_name(name)
-        if isinstance(signer, PartSigner):
-            raise Problem(422, "parts", f"the collection {brief(name)} {_PARTS}")
         with self._making:
             with self._claimed(name) as url:
                 made = open_collection(
@@ -209,26 +199,23 @@ class DatabaseLibrary(Library):
     def survey(self) -> dict[str, Exception | None]:
         """Return the names of the collections; raise if the database is locked."""
         found = self._all(_BRIEFLY)
-        return {name: None for name, parts in found.items() if _NAME.fullmatch(name) and not parts}
+        return {name: None for name in found if _NAME.fullmatch(name)}
 
     def left_out(self) -> list[str]:
-        """Return the collections with parts, and those with other names."""
+        """Return the collections with names that are not valid here."""
         wrong = "has a name with other characters than letters, digits, '.', '_' and '-'"
-        return [
-            f"the collection {brief(name)} {_PARTS if _NAME.fullmatch(name) else wrong}"
-            for name, parts in self._all().items()
-            if parts or not _NAME.fullmatch(name)
-        ]
+        names = [name for name in self._all() if not _NAME.fullmatch(name)]
+        return [f"the collection {brief(name)} {wrong}" for name in names]
 
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
         return self.source, name
 
-    def _all(self, timeout: float = 30.0) -> dict[str, bool]:
+    def _all(self, timeout: float = 30.0) -> list[str]:
         try:
-            return collections_by_parts(self.source, timeout=timeout)
+            return names_within(self.source, timeout)
         except errors.NotFoundError:
-            return {}
+            return []
 
     @contextmanager
     def _claimed(self, name: str) -> Iterator[str]:
@@ -252,11 +239,11 @@ class FolderLibrary(Library):
         return {
             name: inner if isinstance(inner, Exception) else None
             for name, inner in sorted(self._files().items())
-            if isinstance(inner, Exception) or list(inner.values()) == [False]
+            if isinstance(inner, Exception) or len(inner) == 1
         }
 
     def left_out(self) -> list[str]:
-        """Return the files with no or several collections, or with parts."""
+        """Return the files with no or several collections."""
         reasons = []
         for name, inner in self._files().items():
             file = brief(name + ".db")
@@ -264,28 +251,26 @@ class FolderLibrary(Library):
                 reasons.append(f"{file} cannot be read: {inner}")
             elif len(inner) != 1:
                 reasons.append(f"{file} has {len(inner)} collections, not one; serve it by itself")
-            elif any(inner.values()):
-                reasons.append(f"the collection of {file} {_PARTS}")
         return reasons
 
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
         path = self._path(name)
-        inner = _collections_in(path) if _is_plain(path) else {}
+        inner = _collections_in(path) if _is_plain(path) else []
         if isinstance(inner, errors.FormatError):
             raise _unreadable(name) from inner
         if isinstance(inner, Exception) and not isinstance(inner, errors.NotFoundError):
             raise inner
         if isinstance(inner, Exception) or len(inner) != 1:
             raise _missing(name)
-        return str(path), next(iter(inner))
+        return str(path), inner[0]
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{check_name(name)}.db"
 
-    def _files(self) -> dict[str, dict[str, bool] | Exception]:
+    def _files(self) -> dict[str, list[str] | Exception]:
         """Return what each file holds, or the error of reading it."""
-        found: dict[str, dict[str, bool] | Exception] = {}
+        found: dict[str, list[str] | Exception] = {}
         patience = _BRIEFLY
         for entry in os.scandir(self._folder):
             name = entry.name.removesuffix(".db")
@@ -327,7 +312,7 @@ class FolderLibrary(Library):
     def _check_unused(self, name: str, path: Path) -> None:
         """Refuse a file that is a collection or belongs to another program."""
         regular = _is_plain(path)
-        inner = _collections_in(path) if regular else {}
+        inner = _collections_in(path) if regular else []
         if not isinstance(inner, Exception) and len(inner) == 1:
             raise _exists(name)
         with suppress(errors.CollectionError, errors.FileError):
@@ -356,12 +341,10 @@ def _is_plain(path: Path) -> bool:
         return False
 
 
-def _collections_in(
-    path: str | os.PathLike[str], timeout: float = 30.0
-) -> dict[str, bool] | Exception:
-    """Return the collections of a file (see `collections_by_parts`), or the error."""
+def _collections_in(path: str | os.PathLike[str], timeout: float = 30.0) -> list[str] | Exception:
+    """Return the collections of a file , or the error."""
     try:
-        return collections_by_parts(path, timeout=timeout)
+        return names_within(path, timeout)
     except (errors.CollectionError, errors.FileError) as error:
         return error
 

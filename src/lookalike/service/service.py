@@ -66,6 +66,12 @@ class Service:
         """For slow work that is not a search."""
         self.probe = Threads(1, "probe", self._working)
         """For health checks, whatever else the service does."""
+        self.files = Threads(settings.max_decodes, "files", self._working)
+        """For images, recordings and videos, which worker processes decode."""
+        self.files_waiting = 0
+        """Number of these that are decoded or wait for it."""
+        self.uploaded_bytes = 0
+        """Bytes of these on the disk."""
         self._decode = Threads(1, "decode", self._working)
         self._rested = 0.0
         self._writers: dict[str, Threads] = {}
@@ -143,6 +149,8 @@ class Service:
         """Return the estimated similarity of each match."""
         if answer.by == "words":
             return []
+        if docs.parts:
+            return [one.score or 0.0 for one in answer]
         far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
         signer = docs.signer
         if signer is None or not signer.sparse:
@@ -165,7 +173,7 @@ class Service:
     def close(self) -> None:
         """Cancel all work and close the collections; running commits are completed."""
         self.ending = True
-        awaited = [self.read, self.read_filtered, self.read_much, self.probe]
+        awaited = [self.read, self.read_filtered, self.read_much, self.probe, self.files]
         awaited += self._writers.values()
         for threads in (*awaited, self.slowly, self._decode):
             threads.pool.shutdown(wait=False, cancel_futures=True)

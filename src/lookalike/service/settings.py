@@ -94,6 +94,7 @@ class ServeSettings:
         "answers",
     )  # fmt: skip
     max_upload: int = _bytes(1 << 30, "1GiB", "maximum size of an uploaded file")
+    max_decodes: int = _count(2, "maximum number of images, recordings and videos decoded at once")
     max_text: int = _bytes(1 << 20, "1MiB", "maximum size of a text")
     max_batch: int = _count(10_000, "maximum number of documents or queries per request")
     max_k: int = _count(10_000, "maximum number of matches per query")
@@ -103,6 +104,10 @@ class ServeSettings:
     max_connections: int = _count(1_024, "maximum number of connections at once")
     max_jobs: int = _count(2, "maximum number of jobs at once")
     time_limit: float = _seconds(30.0, "time limit of an answer, in seconds")
+    decode_limit: float = _seconds(
+        60.0, "time limit of an image, recording or video: to wait, be decoded and searched, in "
+        "seconds",
+    )  # fmt: skip
     overview_limit: float = _seconds(120.0, "time limit of groups, maps and distances, in seconds")
     slow_limit: float = _seconds(20.0, "time limit for a request to arrive, in seconds")
     log_level: str = _setting(

@@ -15,7 +15,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, m
 from pydantic_core import PydanticCustomError
 
 from lookalike.collection import Answer, Document, Match
+from lookalike.common_passages.results import character_range
 from lookalike.features.choice import unit_text
+from lookalike.media import MEDIA
+from lookalike.parts.signer import PartSigner
 from lookalike.service.problems import Problem
 from lookalike.shown import brief
 from lookalike.signatures import Signer
@@ -53,6 +56,7 @@ def _check_conditions(where: Any) -> Any:
 
 
 _NONE = object()
+PASSAGES = "passages"
 Item = TypeVar("Item")
 Items = Annotated[list[Item], Field(fail_fast=True)]
 """A list that is validated up to its first error."""
@@ -114,11 +118,12 @@ class Body(BaseModel):
 
 
 class SignerBody(Body):
-    """The signer of a collection of texts."""
+    """The signer of a collection of texts, of passages of texts, or of files of a medium."""
 
     method: str = Field(
         default="simhash", max_length=100,
-        description=f"{', '.join(TEXT_SIGNERS)}, or a signer of an installed package",
+        description=f"{', '.join(TEXT_SIGNERS)}, {PASSAGES}, {', '.join(MEDIA.names())}, or a "
+        "signer of an installed package",
     )  # fmt: skip
     bits: Bits | None = Field(
         default=None,
@@ -127,6 +132,10 @@ class SignerBody(Body):
     ngram: Ngram | None = Field(default=None, description="Words per feature")
     chars: Ngram | None = Field(default=None, description="Characters per feature")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="Random seed")
+    words: Count | None = Field(default=None, description="Words per passage (default: 50)")
+    step: Count | None = Field(
+        default=None, description="Words from one passage to the next (default: 10)"
+    )
 
 
 class CreateBody(
@@ -134,10 +143,11 @@ class CreateBody(
     json_schema_extra=_examples(
         {"name": "pages", "purpose": "search"},
         {"name": "articles", "signer": {"method": "topsig", "bits": 1024}, "words": "plain"},
-        {"name": "photos", "bits": 64, "keep_text": False},
+        {"name": "photos", "signer": {"method": "images"}},
+        {"name": "hashes", "bits": 64, "keep_text": False},
     ),
 ):
-    """A new collection: of texts for a purpose or with a signer, or of signatures of some bits.
+    """A new collection: for a purpose, with a signer, or of signatures of some bits.
 
     With a name alone, its purpose is "search".
     """
@@ -244,8 +254,13 @@ class QueryOptions(Body):
     where: Where = None
     exclude: Items[str] = Field(default_factory=list, description="Ids to leave out")
     explain: bool = Field(
-        False, description="Return differing bits and slices, and what the search did"
-    )
+        False, description="Return differing bits and slices, or the parts that vote, and what the "
+        "search did",
+    )  # fmt: skip
+    min_score: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="Minimum share of the query's parts that vote for a document, for "
+        "passages, recordings and videos (default: by the signer)",
+    )  # fmt: skip
     include_text: bool = Field(False, description="Return the texts of matches")
     mask: Literal["auto"] | bool = Field(
         "auto", description="Compare only the bits that the words of the text determine (`auto`: "
@@ -385,11 +400,26 @@ def measure_value(signer: Signer | None) -> dict[str, Any] | None:
     }
 
 
-def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:
-    """Return an answer as plain values; `similarities` are those of similar documents."""
+def answer_value(
+    answer: Answer,
+    similarities: list[float],
+    signer: Signer | None = None,
+    query: str | None = None,
+) -> dict[str, Any]:
+    """Return an answer as plain values; `similarities` are those of similar documents.
+
+    `signer` and `query`, if it is a text, say where parts match.
+    """
     each: Sequence[float | None] = similarities or [None] * len(answer)
+    values = [_match_value(match, one) for match, one in zip(answer, each, strict=True)]
+    told: dict[str, Any] = {}
+    for match, one in zip(answer, values, strict=True):
+        if match.start is not None:
+            one |= {"votes": match.votes, "place": _place(match, signer, query)}
+            one |= {} if match.parts is None else {"parts": match.parts}
+            told["left_out"] = answer.left_out
     value: dict[str, Any] = {
-        "matches": [_match_value(match, one) for match, one in zip(answer, each, strict=True)],
+        "matches": values,
         "exact": answer.exact,
         "version": answer.version,
         "masked": answer.masked,
@@ -402,7 +432,23 @@ def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:
         value["chance_distance"] = answer.chance_distance
     if answer.work is not None:
         value["work"] = vars(answer.work)
-    return value
+    return value | told
+
+
+def _place(match: Match, signer: Signer | None, query: str | None) -> dict[str, Any]:
+    """Return where a document matches: in seconds, in words and characters, or in positions."""
+    unit = signer.unit if isinstance(signer, PartSigner) else PartSigner.unit
+    names = ("start", "query_start", "length", "offset")
+    numbers = {name: getattr(match, name) for name in names}
+    if unit == "milliseconds":
+        unit, numbers = "seconds", {name: value / 1000 for name, value in numbers.items()}
+    place = {"unit": unit, **numbers}
+    if unit == "words":
+        if query is not None:
+            place["query_characters"] = character_range(query, numbers["query_start"], match.length)
+        if match.text is not None:
+            place["characters"] = character_range(match.text, numbers["start"], match.length)
+    return place
 
 
 def _match_value(match: Match, similarity: float | None) -> dict[str, Any]:

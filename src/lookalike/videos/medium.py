@@ -14,11 +14,16 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import one_of, share
 from lookalike.media import (
+    PREVIEW_BYTES,
+    PREVIEW_SIDE,
     Medium,
     Read,
+    SignedFile,
     SimilarPairs,
     Tell,
     memory_for_decoders,
+    picture_address,
+    readable,
     split_problems,
 )
 from lookalike.parts.index import PartIndex
@@ -66,6 +71,20 @@ class VideoMedium(Medium[list[VideoFrames]]):
     @classmethod
     def recognizes(cls, head: bytes) -> bool:
         return container_of(head) is not None
+
+    @classmethod
+    def sign_file(cls, signer: VideoHash, file: Path | bytes, *, preview: bool) -> SignedFile:
+        (found,) = read_videos([file])
+        frames = readable(found)
+        shown: dict[str, Any] = {}
+        if preview:
+            info = frames.info
+            shown = {"format": info.format, "seconds": round(info.seconds, 3)}
+            shown |= {"width": info.width, "height": info.height}
+            picture = picture_of(file, PREVIEW_SIDE, PREVIEW_BYTES)
+            if picture is not None:
+                shown["picture"] = picture_address(picture[0])
+        return SignedFile(signer.sign_query(frames), shown)
 
     def settings(self) -> dict[str, Any]:
         signer = self.signer.to_dict()

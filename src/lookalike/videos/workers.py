@@ -47,11 +47,13 @@ def read_videos(
     return run_in_order(read, files, threads=threads)
 
 
-def picture_of(file: Path, size: int, most: int) -> tuple[bytes, int, int] | None:
+def picture_of(file: Path | bytes, size: int, most: int) -> tuple[bytes, int, int] | None:
     """Return a frame as a JPEG of at most `most` bytes, its width and its height, or None."""
+    received = len(file) if isinstance(file, bytes) else 0
     task = Task(
-        "lookalike.videos.workers:_drawer", (size, most), seconds=_PICTURE_SECONDS, memory=_MEMORY
-    )
+        "lookalike.videos.workers:_drawer", (size, most), seconds=_PICTURE_SECONDS,
+        memory=_MEMORY + 2 * received,
+    )  # fmt: skip
     (found,) = run(task, [_packed(file)])
     return found if isinstance(found, tuple) else None
 

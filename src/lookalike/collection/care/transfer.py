@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from lookalike.checks import file_path, flag, whole_number
+from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.collection.documents import MOST_DEPTH, packed, unpacked
 from lookalike.collection.reading import documents_with_parts
+from lookalike.collection.writing import Written
 from lookalike.corpora import Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import Rows, pa
 from lookalike.corpora.columns import (
@@ -30,7 +32,14 @@ from lookalike.corpora.columns import (
 )
 from lookalike.corpora.opening import expand_paths
 from lookalike.display import Displayed
-from lookalike.errors import ArgumentError, BatchError, FileError, ItemError, Said
+from lookalike.errors import (
+    ArgumentError,
+    BatchError,
+    DocumentError,
+    FileError,
+    ItemError,
+    Said,
+)
 from lookalike.features import FeatureKind
 from lookalike.media import Medium, find_files, medium_of_files, medium_of_signer
 from lookalike.pages import PageLimits
@@ -100,6 +109,7 @@ def import_documents(
     html: str | None,
     page_limits: PageLimits | None,
     encoding: str | None,
+    previews: bool,
     filters: Filters,
 ) -> Imported:
     """Add the rows of a corpus, or files of a medium; see `Collection.import_file`."""
@@ -107,7 +117,7 @@ def import_documents(
     tell = listener(progress)
     if are_files(docs, source):
         given = {"text": text, "id": id, "signature": signature, "format": format}
-        return _import_files(docs, source, given, replace, skip_bad, tell)
+        return _import_files(docs, source, given, replace, skip_bad, previews, tell)
     if batch is None:
         batch = _PART_BATCH if docs.parts else docs.transfer.rows
     size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)
@@ -165,6 +175,7 @@ def _import_files(
     given: Mapping[str, Any],
     replace: bool,
     skip_bad: bool,
+    previews: bool,
     tell: Progress,
 ) -> Imported:
     """Add files of folders, each known by its path there, some at a time in one transaction."""
@@ -182,18 +193,51 @@ def _import_files(
     bad = [f"{one.path}: {one.reason}" for one in found.problems]
     bad += [f"{_name(file)}: {_NO_TEXT}" for file in found.files if _name(file) != str(file)]
     root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
-    write = docs.upsert if replace else docs.add
+    ids = [_name(file if root is None else file.relative_to(root)) for file in good]
     done = Imported(bad=len(bad), examples=bad[:_EXAMPLES])
+    if previews or not hasattr(docs, "sign_file"):  # a service makes previews in any case
+        _add_each(docs, ids, good, replace, skip_bad, done, tell)
+        return done
+    write = docs.upsert if replace else docs.add
     for begin in range(0, len(good), _FILE_BATCH):
-        some = good[begin : begin + _FILE_BATCH]
+        some = slice(begin, begin + _FILE_BATCH)
         written = write(
-            [_name(file if root is None else file.relative_to(root)) for file in some],
-            [str(file) for file in some],
+            ids[some],
+            [str(file) for file in good[some]],
             on_error="skip" if skip_bad else "raise",
         )
         done.count(written.added, written.updated, written.errors)
-        tell("importing", (begin + len(some)) / len(good))
+        tell("importing", min(1.0, (begin + _FILE_BATCH) / len(good)))
     return done
+
+
+def _add_each(
+    docs: BaseCollection,
+    ids: Sequence[str],
+    files: Sequence[Path],
+    replace: bool,
+    skip_bad: bool,
+    done: Imported,
+    tell: Progress,
+) -> None:
+    """Add files with their previews, several at a time, each in one transaction."""
+
+    def add(position: int) -> Written:
+        try:
+            return docs.add_file(ids[position], files[position], replace=replace)
+        except (DocumentError, ArgumentError, BatchError) as error:
+            items = error.errors if isinstance(error, BatchError) else ()
+            message = items[0].message if items else str(error)
+            return Written(errors=[ItemError(position, ids[position], message)])
+
+    with ThreadPoolExecutor(thread_count(None)) as pool:
+        results = pool.map(add, range(len(files)))
+        for count, one in enumerate(results, 1):
+            if one.errors and not skip_bad:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise BatchError(one.errors, 1)
+            done.count(one.added, one.updated, one.errors)
+            tell("importing", count / len(files))
 
 
 def _name(path: Path) -> str:
@@ -213,6 +257,11 @@ def export_documents(
 ) -> int:
     """Write documents by id to a file; see `Collection.export`."""
     target, tell = file_path("path", path), listener(progress)
+    if docs.parts and not hasattr(docs, "parts_of"):
+        raise ArgumentError(
+            f"documents of the collection {docs.name!r} have many parts, which a service does not "
+            "send; use snapshot"
+        )
     return write_table(_tables(docs, where, tell), target)
 
 
@@ -370,7 +419,7 @@ def _tables(docs: BaseCollection, where: Any, tell: Progress) -> Iterator[Rows]:
         if docs.parts:
             # Read again with their parts, at one version: some may have changed or been removed.
             ids = [document.id for document in page]
-            local: Any = docs  # a remote collection has no parts
+            local: Any = docs
             both = local._read(partial(documents_with_parts, ids=ids))
             page = [document for document, _ in both]
             signatures = [packed(*parts).hex() for _, parts in both]

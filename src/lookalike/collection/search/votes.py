@@ -5,9 +5,9 @@ Items of the index are the numbers of digests: documents with the same parts are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from lookalike.collection.answers import Answer, Level, voted
 from lookalike.collection.query import Question
@@ -19,6 +19,8 @@ from lookalike.indexes.kinds import KINDS
 from lookalike.parts.index import MOST_NEAR
 from lookalike.parts.signer import SignedParts, VoteSettings
 from lookalike.parts.votes import Ballot, Indexed, PartMatch, Reach, ballots
+
+T = TypeVar("T")
 
 _SPARE = 8
 _TOGETHER = 1_000
@@ -61,8 +63,13 @@ def answers_by_votes(
     settings: VoteSettings,
     view: View,
     search: CachedIndex,
-) -> list[Answer]:
-    """Return the answer for each query, at the version of the view; settings are the defaults."""
+    take: Callable[[int, Answer], T],
+    budget: Budget,
+) -> list[T]:
+    """Return what `take` makes of the answer for each query, at the version of the view.
+
+    Settings are the defaults. See `Collection.answers_each`.
+    """
     radius = settings.radius if question.radius is None else question.radius
     cast = ballots(
         search.at(view),
@@ -72,17 +79,27 @@ def answers_by_votes(
         MOST_NEAR,
         question.threads,
     )
-    fetcher = DocumentFetcher(view, question, Budget(), question.text)
-    return [_answer(fetcher, settings, ballot) for ballot in cast]
+    fetcher = DocumentFetcher(view, question, budget, question.text)
+    result, matches = [], 0
+    for place, (parts, ballot) in enumerate(zip(queries, cast, strict=True)):
+        answer = _answer(fetcher, settings, ballot, parts)
+        matches += len(answer)
+        budget.check_matches(matches)
+        result.append(take(place, answer))
+        fetcher.trim()
+    return result
 
 
-def _answer(fetcher: DocumentFetcher, settings: VoteSettings, ballot: Ballot) -> Answer:
+def _answer(
+    fetcher: DocumentFetcher, settings: VoteSettings, ballot: Ballot, parts: SignedParts
+) -> Answer:
     found: dict[int, PartMatch] = {}
     rows, _ = fetcher.first(_levels(ballot, fetcher.question, settings, fetcher.view, found))
     matches = []
     for _, row in rows:
         one = found[row.signature]
-        matches.append(voted(row, one, int(one.distances.sum()), fetcher.question.explain))
+        positions = parts.offsets[one.query_parts]
+        matches.append(voted(row, one, positions, settings.length, fetcher.question.explain))
     left_out = ballot.query_parts - ballot.voters
     version = fetcher.view.state.version
     return Answer(matches, version=version, exact=ballot.exact, left_out=left_out)

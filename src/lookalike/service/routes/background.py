@@ -7,9 +7,6 @@ is 202, and the client asks again.
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
 from typing import Annotated, Any
 
 from fastapi import Path, Query
@@ -17,12 +14,13 @@ from fastapi.responses import Response
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
+from lookalike.collection import Collection
 from lookalike.corpora import FORMATS, Format
 from lookalike.service.formats import encode
-from lookalike.service.limits import Limit
-from lookalike.service.problems import Problem, slow_request, too_large
+from lookalike.service.problems import Problem
 from lookalike.service.routing import CollectionName, Context, answers, new_router, untimed, writes
 from lookalike.service.shapes import DedupBody, PairsBody
+from lookalike.service.uploads import FILE, new_path, receive_file
 
 jobs = new_router("jobs")
 overviews = new_router("overview")
@@ -34,12 +32,8 @@ _JOB = {
 }  # fmt: skip
 _PAIR = {"left": "fox", "right": "owl", "distance": 4}
 _STARTED = answers(_JOB, 404, status=202)
-_FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _BASE = "/v1/collections/{name}"
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{24}$", description="Job id")]
-_CHUNK = 1 << 20
-_LEAST = 256 << 10
-"""Bytes of a file that must arrive within the time limit for slow requests."""
 _PAGE_BYTES = 8 << 20
 """Maximum size of a page of results."""
 _GROUPS = {
@@ -121,6 +115,7 @@ async def job_results(
 @jobs.post(f"{_BASE}/pairs", status_code=202, responses=_STARTED)
 async def start_pairs(context: Context, name: CollectionName, body: PairsBody) -> Response:
     """Start a job that finds all pairs of documents within a radius."""
+    await _single_signatures(context, name)
     return await _start(context, name, {"kind": "pairs", **_limited(context, body)})
 
 
@@ -133,12 +128,14 @@ async def start_dedup(context: Context, name: CollectionName, body: DedupBody) -
     `changed` in the summary counts the others.
     """
     context.authorize(writes=body.delete)
+    if body.radius is not None:
+        await _single_signatures(context, name)
     return await _start(context, name, {"kind": "dedup", **_limited(context, body)})
 
 
 @jobs.post(
     f"{_BASE}/upload", status_code=202, responses=answers(_JOB, 404, 413, status=202),
-    openapi_extra={"requestBody": {"required": True, "content": _FILE}},
+    openapi_extra={"requestBody": {"required": True, "content": FILE}},
 )  # fmt: skip
 @writes
 @untimed
@@ -157,12 +154,9 @@ async def upload_file(
         raise Problem(415, "content_type", message)
     service = context.service
     await service.collection(name)
-    context.check_length(service.settings.max_upload, "--max-upload")
-    folder = service.run / "uploads"
-    path = folder / f"{secrets.token_hex(12)}.{format}"
-    await service.slowly(lambda: folder.mkdir(mode=0o700, exist_ok=True))
+    path = await new_path(context, f".{format}")
     try:
-        await _receive(context, path)
+        await receive_file(context, path)
         order = {"kind": "import", "path": str(path), "format": format}
         return await _start(context, name, {**order, "max_text": service.settings.max_text})
     except BaseException:
@@ -170,39 +164,22 @@ async def upload_file(
         raise
 
 
-async def _receive(context: Context, path: os.PathLike[str]) -> None:
-    """Write the body to a file as it arrives."""
-    service, size, waiting = context.service, 0, bytearray()
-    settings = service.settings
-    context.held.need(2 * _CHUNK)  # the bytes to write, and their copy for the thread
-    file = await service.slowly(open, path, "wb")
-    more = True
-    try:
-        while more:
-            with Limit(service.watch, settings.slow_limit, slow_request):
-                enough = len(waiting) + _LEAST
-                while more and len(waiting) < enough:
-                    part, more = await context.next_part()
-                    waiting += part
-            if len(waiting) >= _CHUNK or not more:
-                size += len(waiting)
-                if size > settings.max_upload:
-                    raise too_large(f"more than {settings.max_upload}", "--max-upload")
-                if waiting and shutil.disk_usage(service.run).free < 2 * len(waiting) + (64 << 20):
-                    raise Problem(413, "no_room", "the disk has no space for the file")
-                await service.slowly(file.write, bytes(waiting))
-                waiting.clear()
-        if not size:
-            raise Problem(422, "empty_file", "the file is empty; send its content as the body")
-    finally:
-        file.close()
-
-
 def _limited(context: Context, body: PairsBody | DedupBody) -> dict[str, Any]:
     """Return the fields of a body, with the number of pairs limited by the service."""
     order: dict[str, Any] = body.model_dump()
     most, given = context.service.settings.max_results, order.get("limit")
     return {**order, "limit": most if given is None else min(given, most)}
+
+
+async def _single_signatures(context: Context, name: str) -> Collection:
+    """Return a collection; refuse one of many parts, whose documents have no distances."""
+    docs = await context.service.collection(name)
+    if docs.parts:
+        raise Problem(
+            422, "parts", f"documents of the collection {name!r} have many signatures each, so "
+            "they have no groups, pairs, map or distances; search for a document or a file",
+        )  # fmt: skip
+    return docs
 
 
 async def _known(context: Context, id: str) -> dict[str, Any]:
@@ -234,7 +211,7 @@ async def near_duplicate_groups(
     Every document of a group is within the radius of the group's first document; two others may be
     up to twice the radius apart. The groups are those of the `dedup` job with the same radius.
     """
-    bits = (await context.service.collection(name)).bits
+    bits = (await _single_signatures(context, name)).bits
     near = bits // 14 if radius is None else min(radius, bits)
     return await _overview(context, name, "groups", radius=near, most=most, members=members)
 
@@ -263,7 +240,7 @@ async def distance_histogram(context: Context, name: CollectionName) -> Response
 
 async def _overview(context: Context, name: str, kind: str, **given: int) -> Response:
     service = context.service
-    docs = await service.collection(name)
+    docs = await _single_signatures(context, name)
     version = await service.use(name, lambda docs: docs.version)
     order = {"kind": kind, "source": service.library.source, "name": name, **given}
     order["threads"] = service.threads

@@ -18,15 +18,16 @@ from fastapi.responses import FileResponse, Response
 from lookalike import errors
 from lookalike.collection import Collection
 from lookalike.collection.opening import holds_other_content
+from lookalike.common_passages.signing import PassageHash
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.media import MEDIA
 from lookalike.service.keys import Key
 from lookalike.service.problems import Problem, problem_for_clients
 from lookalike.service.routing import CollectionName, Context, answers, new_router, untimed, writes
 from lookalike.service.service import Service
-from lookalike.service.shapes import CreateBody, SignerBody, measure_value
+from lookalike.service.shapes import PASSAGES, CreateBody, SignerBody, measure_value
 from lookalike.shown import brief
-from lookalike.signatures import Signer, signer_from_dict
+from lookalike.signatures import Signer, SimHash, signer_from_dict
 from lookalike.signatures.methods import text_signer
 
 collections = new_router("collections")
@@ -34,7 +35,7 @@ snapshots = new_router("snapshots")
 
 _MADE = {
     "name": "pages", "documents": 3, "signatures": 3, "bits": 128, "signer": {"signer": "SimHash"},
-    "medium": "text", "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
+    "medium": "text", "parts": False, "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
     "keeps_text": True, "words": None, "version": 1,
 }  # fmt: skip
 _SNAPSHOTS = "/v1/collections/{name}/snapshots"
@@ -58,7 +59,11 @@ async def list_collections(context: Context) -> Response:
 @collections.post("/v1/collections", status_code=201, responses=answers(_MADE, 409, status=201))
 @writes
 async def create_collection(context: Context, body: CreateBody) -> Response:
-    """Create a collection of texts for a purpose, or of signatures with a number of bits."""
+    """Create a collection: of texts for a purpose, of files of a medium, or of signatures.
+
+    `{"signer": {"method": "images"}}` creates a collection of images; `recordings`, `videos` and
+    `passages` (of texts) are other methods.
+    """
     context.authorize(body.name)
     return await context.reply(await context.service.slowly(_make, context.service, body))
 
@@ -130,10 +135,11 @@ def _describe(name: str, docs: Collection) -> dict[str, Any]:
         **{one: stats[one] for one in ("documents", "signatures", "bits")},
         "signer": None if signer is None else _brief(signer.to_dict()),
         "medium": None if signer is None else signer.medium,
+        "parts": docs.parts,
         "measure": measure_value(signer),
         **{one: stats[one] for one in ("keeps_text", "words", "version", "durability")},
         "index": {
-            "kind": "SliceIndex",
+            "kind": "PartIndex" if docs.parts else "SliceIndex",
             "slices": stats["slices"],
             "slice_bits": stats["slice_bits"],
             "bytes": stats["native_bytes"],
@@ -204,9 +210,15 @@ def _signer(body: SignerBody) -> Signer:
         for name in sorted(body.model_fields_set - {"method"}):
             raise errors.ArgumentError(f"{name} has no effect with {body.method}; leave it out")
         return MEDIA[body.method]().signer
+    if body.method != PASSAGES and (body.words is not None or body.step is not None):
+        raise errors.ArgumentError(f"words and step are for {PASSAGES}; leave them out")
     words = None if body.ngram is None else Words(ngram=body.ngram)
     chars = None if body.chars is None else Chars(ngram=body.chars)
     features: FeatureKind | None = Combined(words, chars) if words and chars else words or chars
+    if body.method == PASSAGES:
+        usual = PassageHash()
+        by = SimHash(body.bits or usual.bits, features, seed=body.seed)
+        return PassageHash(by, body.words or usual.words, body.step or usual.step)
     return text_signer(body.method, bits=body.bits, features=features, seed=body.seed)
 
 

@@ -241,6 +241,11 @@ def _write(docs: Collection, body: shapes.WriteBody, longest: int) -> Written:
     """Write the valid documents; the result lists the errors of the others."""
     given, errors = body.documents, []
     signed = any(one.signature or one.signature_base64 for one in given)
+    if signed and docs.parts:
+        raise Problem(
+            422, "parts", "documents of this collection have many signatures each; "
+            "send texts, or files to PUT .../files/ID",
+        )  # fmt: skip
     good: list[int] = []
     rows: list[bytes] = []
     for place, one in enumerate(given):

@@ -21,6 +21,8 @@ from lookalike.collection.answers import Work
 from lookalike.collection.query import Question
 from lookalike.collection.reading import signatures_with
 from lookalike.errors import CollectionError, LookalikeError, ResultTooLargeError
+from lookalike.media import SignedFile
+from lookalike.parts.signer import SignedParts
 from lookalike.service.batching import Later
 from lookalike.service.formats import answers_together, check_answer, check_count, encode
 from lookalike.service.problems import Problem
@@ -58,6 +60,8 @@ _EACH = 64
 """Number of queries by radius per thread."""
 _MOST = 10_000
 """Matches of a query by radius, by default."""
+_USUAL = 10
+"""Documents that parts vote for, by default; here a radius says which parts vote."""
 T = TypeVar("T")
 _batches = count()
 
@@ -71,16 +75,21 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     by the words of a short text. They then have a `score`, the share of these words from 0 to 1,
     and the `words` that they have. `no_match` says why nothing matches: no document has the words,
     or all are farther than `chance_distance`, as random signatures are.
+
+    In a collection of passages, recordings or videos, parts of the query vote for documents.
+    `similarity` is then the share of the query's parts that vote, and `place` says which stretch
+    of the document and of the query matches. Search for a file with POST .../query/file.
     """
     service = context.service
-    _check(body, 1, service)
+    check_options(body, 1, service)
     docs = await service.collection(name)
-    asking = _Queries(service, name, context.format, _options(body, service))
+    asking = Queries(service, name, context.format, question_options(body, service, docs))
     threads = _threads(body, service, docs, 1)
     if body.id is not None:
         return await context.reply(await threads(asking.like, body.id))
     asked: str | bytes
     if body.text is None:
+        _refuse_signature(docs)
         asked = signature_row(body.signature, body.signature_base64, docs.bits)
     else:
         asked = body.text
@@ -104,22 +113,22 @@ async def query_batch(context: Context, name: CollectionName, body: BatchQueryBo
     kinds = (body.texts, body.ids, body.signatures, body.signatures_base64)
     number = next(len(one) for one in kinds if one is not None)
     check_count("queries", number, service.settings.max_batch)
-    _check(body, number, service)
+    check_options(body, number, service)
     for place, text in enumerate(body.texts or ()):
         check_text(f"text {place}", text, service.settings.max_text)
     docs = await service.collection(name)
-    asking = _Queries(service, name, context.format, _options(body, service))
+    asking = Queries(service, name, context.format, question_options(body, service, docs))
     threads = _threads(body, service, docs, number)
     return await context.reply(await threads(asking.answer_batch, body))
 
 
-def _options(body: QueryOptions, service: Service) -> dict[str, Any]:
+def question_options(body: QueryOptions, service: Service, docs: Collection) -> dict[str, Any]:
     """Return the options of the `Question` about each query of a body."""
     return {
-        "k": body.k, "radius": body.radius,
+        "k": body.k or (_USUAL if docs.parts else None), "radius": body.radius,
         "limit": body.limit or min(_MOST, service.settings.max_k), "where": body.where,
         "exclude": tuple(body.exclude), "explain": body.explain, "text": body.include_text,
-        "mask": body.mask, "plan": body.plan, "by": body.by,
+        "mask": body.mask, "plan": body.plan, "by": body.by, "min_score": body.min_score,
     }  # fmt: skip
 
 
@@ -128,13 +137,13 @@ def _threads(body: QueryOptions, service: Service, docs: Collection, queries: in
     each = body.k or body.limit or _MANY
     if body.k is None and body.limit is None and (body.radius or 0) > docs.bits // _WIDE:
         each = service.settings.max_k
-    many = queries * each > _CHEAP
+    many = queries * each > _CHEAP or docs.parts
     if many or not docs.has_index or body.explain or body.include_text or body.plan == "sql":
         return service.read_much
     return service.read if body.where is None else service.read_filtered
 
 
-def _check(body: QueryOptions, number: int, service: Service) -> None:
+def check_options(body: QueryOptions, number: int, service: Service) -> None:
     settings = service.settings
     for what in ("k", "limit"):
         value = getattr(body, what)
@@ -150,8 +159,16 @@ def _check(body: QueryOptions, number: int, service: Service) -> None:
         )  # fmt: skip
 
 
+def _refuse_signature(docs: Collection) -> None:
+    if docs.parts:
+        raise Problem(
+            422, "parts", "documents of this collection have many signatures each, "
+            "so one signature cannot be searched for; send a text, an id or a file",
+        )  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
-class _Queries:
+class Queries:
     """Queries to a collection with the same question and the same format of answers."""
 
     service: Service
@@ -164,7 +181,7 @@ class _Queries:
         asked = list(queries) if isinstance(queries[0], str) else as_array(queries)
 
         def found(docs: Collection) -> list[bytes | Problem]:
-            return self._ask(docs, asked, partial(self._encoded_or_refused, docs))
+            return self._ask(docs, asked, partial(self._encoded_or_refused, docs, asked))
 
         replies: Iterable[bytes | Exception]
         try:
@@ -183,8 +200,8 @@ class _Queries:
             if document is None:
                 raise no_document(id, self.name)
             exclude = (*self.options["exclude"], document.id)
-            rows = document.signature[None]
-            take = partial(self._encoded, docs)
+            rows: Any = [docs.parts_of(id)] if docs.parts else document.signature[None]
+            take = partial(self._encoded, docs, (document.text,))
             return self._ask(docs, rows, take, exclude=exclude)[0]
 
         return self.service.library.use(self.name, found)
@@ -195,16 +212,18 @@ class _Queries:
 
         def encoded(docs: Collection, position: int, answer: Answer) -> bytes:
             nonlocal size
-            part = self._encoded(docs, position, answer)
+            part = self._encoded(docs, body.texts or (), position, answer)
             size = len(part) + (size if position else 0)  # the first one begins again
             check_answer(size, most)
             return part
 
         def found(docs: Collection) -> list[bytes]:
             if body.ids is not None:
+                _refuse_signature(docs)
                 return self._like_all(docs, body.ids, body, partial(encoded, docs))
             asked: Any = body.texts
             if asked is None:
+                _refuse_signature(docs)
                 asked = signature_rows(body.signatures, body.signatures_base64, docs.bits)
                 asked = as_array(asked) if asked else asked
             return self._ask(docs, asked, partial(encoded, docs)) if len(asked) else []
@@ -243,7 +262,7 @@ class _Queries:
     def _ask(
         self,
         docs: Collection,
-        asked: Sequence[str] | NDArray[np.uint8],
+        asked: Sequence[str] | Sequence[SignedParts] | NDArray[np.uint8],
         take: Callable[[int, Answer], T],
         beside: int = 0,
         **changed: Any,
@@ -266,15 +285,32 @@ class _Queries:
             service.metrics.candidates.labels(self.name).observe(work.candidates)
         return found
 
-    def _encoded(self, docs: Collection, position: int, answer: Answer) -> bytes:
-        return encode(answer_value(answer, self.service.similarities(docs, answer)), self.format)
+    def of_file(self, docs: Collection, signed: SignedFile) -> bytes:
+        """Return the answer for a file, with its preview."""
+        rows: Any = [signed.signature] if docs.parts else signed.signature[None]
+
+        def encoded(position: int, answer: Answer) -> bytes:
+            return encode({**self._value(docs, answer), "query": signed.preview}, self.format)
+
+        return self._ask(docs, rows, encoded)[0]
+
+    def _value(self, docs: Collection, answer: Answer, query: str | None = None) -> dict[str, Any]:
+        signer = docs.signer if docs.parts else None
+        return answer_value(answer, self.service.similarities(docs, answer), signer, query)
+
+    def _encoded(
+        self, docs: Collection, asked: Sequence[Any], position: int, answer: Answer
+    ) -> bytes:
+        """Return an answer; where parts match is told of queries that are texts."""
+        query = asked[position] if docs.parts and position < len(asked) else None
+        return encode(self._value(docs, answer, query), self.format)
 
     def _encoded_or_refused(
-        self, docs: Collection, position: int, answer: Answer
+        self, docs: Collection, asked: Sequence[Any], position: int, answer: Answer
     ) -> bytes | Problem:
         """Return an answer, or the error if only this answer cannot be encoded."""
         try:
-            return self._encoded(docs, position, answer)
+            return self._encoded(docs, asked, position, answer)
         except Problem as problem:
             return problem
 
