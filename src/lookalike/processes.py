@@ -156,7 +156,7 @@ def run_in_order(
 ) -> Iterator[Result]:
     """Yield the results of each batch, in order, computed by `threads` threads.
 
-    `work` passes its `Stop` on to `run`: if the caller stops or is canceled, running work is killed.
+    `work` passes its `Stop` on to `run`: if the caller stops or is canceled, the work is killed.
     """
     stop = Stop()
     waiting: deque[Future[list[Result]]] = deque()

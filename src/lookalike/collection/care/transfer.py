@@ -118,6 +118,10 @@ def import_documents(
     if are_files(docs, source):
         given = {"text": text, "id": id, "signature": signature, "format": format}
         return _import_files(docs, source, given, replace, skip_bad, previews, tell)
+    if previews:
+        raise ArgumentError(
+            Said("previews"), " is for images, recordings and videos, not for rows; leave it out"
+        )
     if batch is None:
         batch = _PART_BATCH if docs.parts else docs.transfer.rows
     size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)

@@ -48,7 +48,7 @@ export async function ask(method, path, body, signal) {
 
 export function problemOf(status, value) {
   const told = value?.error ?? value ?? {};
-  const titles = { 401: "API key required", 403: "Not allowed with this API key", 404: "Not found", 408: "Time limit exceeded", 413: "Too large", 429: "The service is busy", 503: "The service is not available" };
+  const titles = { 401: "API key required", 403: "Not allowed with this API key", 404: "Not found", 408: "Time limit exceeded", 413: "Too large", 415: "Wrong type of file", 429: "The service is busy", 503: "The service is not available" };
   return new ServiceError(status, titles[status] ?? "The request failed", told.message ?? `The service returned status ${status}.`);
 }
 
@@ -90,16 +90,18 @@ export const api = {
   cancel: (id) => ask("DELETE", `/v1/jobs/${part(id)}`),
   dedup: (name, body) => ask("POST", at(name, "/dedup"), body),
   upload: (name, format, file, heard) => send(`${at(name, "/upload")}?format=${part(format)}`, file, heard),
+  queryFile: (name, file, options, heard) => send(`${at(name, "/query/file")}?${new URLSearchParams(options)}`, file, heard),
+  addFile: (name, id, file, heard) => send(at(name, `/files/${part(id)}`), file, heard, "PUT"),
   scroll: (name, body, signal) => ask("POST", at(name, "/documents/scroll"), body, signal),
 };
 
 /** Send a file; `heard(sent, all)` gets the progress, which fetch does not report. */
-export function send(path, file, heard, type = "application/octet-stream") {
+export function send(path, file, heard, method = "POST") {
   const request = new XMLHttpRequest();
   const done = new Promise((resolve, reject) => {
-    request.open("POST", path);
+    request.open(method, path);
     request.responseType = "text";
-    for (const [name, value] of Object.entries(headers({ "Content-Type": type, Accept: "application/json" }))) request.setRequestHeader(name, value);
+    for (const [name, value] of Object.entries(headers({ "Content-Type": "application/octet-stream", Accept: "application/json" }))) request.setRequestHeader(name, value);
     request.upload.onprogress = (event) => heard(event.loaded, event.total);
     request.onerror = () => reject(new ServiceError(0, "The upload was interrupted", "The connection was lost. Check whether documents were added before you try again."));
     request.onabort = () => reject(new DOMException("stopped", "AbortError"));
@@ -115,13 +117,14 @@ export function send(path, file, heard, type = "application/octet-stream") {
 }
 
 /** Whether the collection signs texts: its items are not images, vectors or signatures. */
-export const signsTexts = (collection) => collection.measure !== null;
+export const signsTexts = (collection) => collection.medium === "text";
 
 /** Whether documents have words to compare; the texts of files, such as images, are their paths. */
 export const hasWords = (collection) => collection.keeps_text && ["text", "vector", null].includes(collection.medium);
 
 /** What the percentages of a collection's matches are. */
 export function similarityName(collection) {
+  if (collection.parts) return "share of the parts of the query that match";
   if (collection.measure) return `${measure(collection.measure)}, estimated from signatures`;
   if (collection.medium === null) return "share of equal bits";
   return collection.medium === "vector" ? "cosine similarity of vectors, estimated from signatures" : "similarity, estimated from the bits that differ";

@@ -4,8 +4,10 @@ import { api, keep } from "./api.js";
 import { during, fill, h, problem, shown } from "./dom.js";
 import { documentView } from "./views/document.js";
 import { groupsView } from "./views/groups.js";
+import { fileSearchView, fileUploadView } from "./views/files.js";
 import { healthView } from "./views/health.js";
 import { mapView } from "./views/map.js";
+import { noun } from "./views/preview.js";
 import { searchView } from "./views/search.js";
 import { uploadView } from "./views/upload.js";
 
@@ -16,6 +18,9 @@ const VIEWS = {
   health: ["Health", healthView],
   upload: ["Upload", uploadView],
 };
+/** Documents of many parts have no distances, so they have no groups and no map. */
+const viewsOf = ({ parts }) => Object.entries(VIEWS).filter(([key]) => !parts || !["groups", "map"].includes(key));
+const OF_FILES = { search: fileSearchView, upload: fileUploadView };
 const main = document.getElementById("main");
 const chooser = document.getElementById("collection");
 const views = document.getElementById("views");
@@ -40,13 +45,13 @@ async function show(focus) {
   const known = collections.find((one) => one.name === name);
   if (known === undefined) {
     if (name === null && collections.length) return void location.replace(link(collections[0].name, "search"));
-    frame(null, null);
+    frame(undefined, null);
     fill(main, h("h1", {}, name === null ? "No collections" : "Collection not found"),
       h("p", {}, name === null ? "The service has no collections yet. Create one with POST /v1/collections, or start the service with a database that has some." : shown(name)));
     return;
   }
-  frame(name, view);
-  const shower = view === "document" ? documentView : VIEWS[view]?.[1];
+  frame(known, view);
+  const shower = view === "document" ? documentView : (noun(known) && OF_FILES[view]) || VIEWS[view]?.[1];
   document.title = `${view === "document" ? shown(rest[0] ?? "") : VIEWS[view]?.[0] ?? "?"} · ${shown(name)} · lookalike`;
   if (shower === undefined) return void fill(main, problem({ title: "Page not found", message: view }));
   const place = h("div");
@@ -56,11 +61,12 @@ async function show(focus) {
   await during(place, () => shower(place, { collection: known, name, rest, link, signal: leaving.signal }));
 }
 
-function frame(name, current) {
+function frame(known, current) {
+  const name = known?.name ?? null;
   chooser.hidden = collections.length === 0;
   fill(chooser, collections.map((one) => h("option", { value: one.name, selected: one.name === name }, shown(one.name))));
   views.hidden = name === null;
-  fill(views, name === null ? [] : Object.entries(VIEWS).map(([key, [title]]) =>
+  fill(views, name === null ? [] : viewsOf(known).map(([key, [title]]) =>
     h("a", { href: link(name, key), "aria-current": key === current ? "page" : null }, title)));
 }
 

@@ -35,7 +35,8 @@ snapshots = new_router("snapshots")
 
 _MADE = {
     "name": "pages", "documents": 3, "signatures": 3, "bits": 128, "signer": {"signer": "SimHash"},
-    "medium": "text", "parts": False, "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
+    "medium": "text", "parts": False,
+    "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
     "keeps_text": True, "words": None, "version": 1,
 }  # fmt: skip
 _SNAPSHOTS = "/v1/collections/{name}/snapshots"

@@ -98,7 +98,7 @@ async def query_file(
         le=16384,
         description="maximum Hamming distance, of recordings and videos that "
         "of a part that votes (default: by the signer; no limit for images)",
-    ),  # fmt: skip
+    ),
     where: Json = "",
     exclude: Annotated[list[str] | None, Query(description="id to leave out; repeat it")] = None,
     min_score: float | None = Query(

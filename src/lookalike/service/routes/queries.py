@@ -144,6 +144,7 @@ def _threads(body: QueryOptions, service: Service, docs: Collection, queries: in
 
 
 def check_options(body: QueryOptions, number: int, service: Service) -> None:
+    """Refuse options that exceed the limits of the service, for this number of queries."""
     settings = service.settings
     for what in ("k", "limit"):
         value = getattr(body, what)

@@ -70,6 +70,7 @@ def declare(actions: Subparsers) -> None:
 {common.INPUT}
 {common.CORPUS}
   --signature COLUMN   column with hexadecimal signatures (default: signature, if it exists)
+  --previews           store previews of images, recordings or videos, for the page of serve
   --replace            replace documents with the same id (default: error)
   --quiet              no progress bar
   --json

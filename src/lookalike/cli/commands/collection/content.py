@@ -83,6 +83,7 @@ advanced options:
 {text_arguments("text of the document")}
   | signature:--hex    TEXT is a signature in hexadecimal
   --metadata JSON      metadata of the document, as a JSON object
+  --preview            store a preview of the image, recording or video, for the page of serve
   --replace            replace a document with this id (default: error)
   --json""",
         'docs.db fox "The quick brown fox"', "docs.db readme --file README.md --replace",
@@ -193,13 +194,21 @@ def _add(options: argparse.Namespace) -> None:
     with opened(options) as docs:
         if not of_files(docs.signer):
             _refuse_rows(options)
-        write = docs.upsert if options.replace else docs.add
-        written = write(
-            [options.id],
-            None if options.signature else [given_text(options, docs)],
-            signatures=given_signature(typed_text(options), docs) if options.signature else None,
-            metadata=None if options.metadata is None else [options.metadata],
-        )
+        if options.preview:
+            refuse_given(options, ("signature",), "has no file to preview; leave --preview out")
+            file = given_text(options, docs)
+            written = docs.add_file(
+                options.id, file, metadata=options.metadata, replace=options.replace
+            )
+        else:
+            write = docs.upsert if options.replace else docs.add
+            signature = given_signature(typed_text(options), docs) if options.signature else None
+            written = write(
+                [options.id],
+                None if options.signature else [given_text(options, docs)],
+                signatures=signature,
+                metadata=None if options.metadata is None else [options.metadata],
+            )
     done = "replaced" if written.updated else "added"
     tell(options.json, {"id": options.id, "done": done}, done)
 

@@ -274,6 +274,7 @@ def _print_place(match: Match, options: argparse.Namespace, in_time: bool) -> No
     offset, score = match.offset or 0, match.score or 0.0
     if options.json:
         line: dict[str, Any] = {"id": match.id, "offset": offset, "score": round(score, 4)}
+        line |= {name: getattr(match, name) for name in ("start", "query_start", "length")}
         line |= {"votes": match.votes, "distance": match.distance, "metadata": chosen}
         say_json({**line, "parts": match.parts} if options.explain else line)
         return

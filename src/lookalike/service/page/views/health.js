@@ -3,7 +3,7 @@
 import { api } from "../api.js";
 import { counted, during, fill, h, number, percent, shown, size, svg } from "../dom.js";
 
-export async function healthView(place, { name, signal }) {
+export async function healthView(place, { collection, name, signal }) {
   const told = await api.describe(name);
   const chart = h("div"), sharing = h("b", {}, "…");
   const { index } = told;
@@ -13,17 +13,18 @@ export async function healthView(place, { name, signal }) {
     h("div", { class: "tiles" },
       tile(number(told.documents), told.documents === 1 ? "document" : "documents"),
       tile(number(told.signatures), "distinct signatures"),
-      tile(sharing, "of documents have the same signature as another document"),
-      tile(number(told.bits), "bits per signature"),
+      collection.parts ? null : tile(sharing, "of documents have the same signature as another document"),
+      tile(number(told.bits), collection.parts ? "bits per part" : "bits per signature"),
       tile(number(told.version), "version")),
     h("div", { class: "card" }, h("h2", {}, "Index"), h("dl", { class: "facts" },
-      h("dt", {}, "Kind"), h("dd", {}, `${index.kind}, ${counted(index.slices, "slice")} of ${index.slice_bits} bits`),
+      h("dt", {}, "Kind"), h("dd", {}, collection.parts ? index.kind : `${index.kind}, ${counted(index.slices, "slice")} of ${index.slice_bits} bits`),
       h("dt", {}, "State"), h("dd", {}, lag),
       h("dt", {}, "Memory"), h("dd", {}, index.bytes ? size(index.bytes) : "none yet"),
       h("dt", {}, "Signer"), h("dd", {}, told.signer ? shown(told.signer.signer ?? JSON.stringify(told.signer)) : "none; clients send signatures"),
       h("dt", {}, "Texts"), h("dd", {}, told.keeps_text ? "stored" : "not stored"),
       h("dt", {}, "Durability"), h("dd", {}, shown(told.durability ?? "")))),
-    h("div", { class: "card" }, h("h2", {}, "Distances between signatures"), chart));
+    collection.parts ? null : h("div", { class: "card" }, h("h2", {}, "Distances between signatures"), chart));
+  if (collection.parts) return;
   const far = await during(chart, () => api.distances(name, signal));
   if (!far) return void fill(sharing, "–");
   fill(sharing, told.documents ? percent(far.sharing / told.documents) : "–");

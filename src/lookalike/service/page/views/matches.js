@@ -4,13 +4,24 @@ import { api } from "../api.js";
 import { beginning, counted, during, fill, h, percent, shown } from "../dom.js";
 import { diff } from "./diff.js";
 import { picture } from "./picture.js";
+import { placeText, preview, stretchOf } from "./preview.js";
 
-/** `other`: what the matches are compared with, `{ id }` or `{ text }`; null if it has no words. */
-export function matchList(matches, { name, link, bits, other, signal }) {
-  return h("ol", { class: "matches" }, matches.map((match) => row(match, { name, link, bits, other, signal })));
+const AROUND = 120; // characters before and after a passage that matches
+
+/** `other`: what the matches are compared with, `{ id }` or `{ text }`; null if it has no words. `mine`: what the query is called. */
+export function matchList(matches, { name, link, bits, other, mine = "your text", signal }) {
+  return h("ol", { class: "matches" }, matches.map((match) => row(match, { name, link, bits, other, mine, signal })));
 }
 
-function row(match, { name, link, bits, other }) {
+/** The passage that matches, with what is around it; the beginning of the text if there is none. */
+function excerpt({ text, place }) {
+  if (!place?.characters) return beginning(text);
+  const [from, to] = place.characters, letters = [...text]; // the service counts characters, not UTF-16 units
+  const part = (begin, end) => letters.slice(Math.max(0, begin), end).join("");
+  return [from > AROUND ? "…" : "", shown(part(from - AROUND, from)), h("mark", {}, beginning(part(from, to), 600)), beginning(part(to, to + AROUND), AROUND)];
+}
+
+function row(match, { name, link, bits, other, mine }) {
   const place = h("div");
   const here = link(name, "document", match.id);
   const opener = h("button", { type: "button", class: "link", "aria-expanded": "false" }, "Show differences");
@@ -24,8 +35,9 @@ function row(match, { name, link, bits, other }) {
   });
   return h("li", { class: "match" },
     h("div", { class: "head" }, h("a", { class: "id", href: here }, shown(match.id)), likeness(match, bits)),
-    picture(match.metadata, match.id),
-    match.text ? h("p", { class: "begin" }, beginning(match.text)) : null,
+    preview(match.metadata?.preview, match.id, stretchOf(match.place)), picture(match.metadata, match.id),
+    match.place ? h("p", { class: "soft place" }, placeText(match.place, mine)) : null,
+    match.text ? h("p", { class: match.place ? "passage" : "begin" }, excerpt(match)) : null,
     tags(match.metadata),
     h("div", { class: "actions" }, other && typeof match.text === "string" ? opener : null, h("a", { href: here }, "Neighbors")),
     place);
@@ -34,6 +46,7 @@ function row(match, { name, link, bits, other }) {
 export function likeness(match, bits) {
   if (match.words) return meter(match.score, `shares ${beginning(match.words.map(shown).join(", "), 60)}`, "Share of your words that the document has; rare words count more");
   const share = Math.max(0, Math.min(1, match.similarity));
+  if (match.place) return meter(share, counted(match.votes, "vote"), "Share of the parts of the query that match");
   // The similarity is computed from all bits, even if only some of them rank the matches.
   const all = match.unmasked ?? match.distance;
   const far = `${all} of ${bits} bits differ${match.unmasked === undefined ? "" : `, ${match.distance} of those that rank the matches`}`;
@@ -48,7 +61,7 @@ function meter(share, detail, title) {
 }
 
 export function tags(metadata) {
-  const entries = Object.entries(metadata ?? {}).filter(([, value]) => !String(value).startsWith("data:image/")).slice(0, 12);
+  const entries = Object.entries(metadata ?? {}).filter(([key, value]) => key !== "preview" && !String(value).startsWith("data:image/")).slice(0, 12);
   if (!entries.length) return null;
   return h("ul", { class: "tags", "aria-label": "Metadata" }, entries.map(([key, value]) => {
     const text = typeof value === "object" ? JSON.stringify(value) : String(value);

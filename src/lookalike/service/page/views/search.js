@@ -41,7 +41,7 @@ export async function searchView(place, { collection, name, link, signal }) {
     }, asked.signal));
     if (answer === undefined) return;
     const passed = Math.round(performance.now() - start), count = answer.matches.length;
-    const told = count ? which(count, now, answer) : answer.no_match ? sentence(answer.no_match) : await during(found, () => nothing(name, now, given, asked.signal));
+    const told = count ? which(count, now, answer) : answer.no_match ? sentence(answer.no_match) : await during(found, () => nothing(name, now, given, asked.signal, collection.parts));
     if (told === undefined) return;
     fill(found, count ? [
       h("p", { class: "soft" }, `${told} · ${passed} ms`),
@@ -55,7 +55,7 @@ export async function searchView(place, { collection, name, link, signal }) {
   const form = h("form", { class: "card drop", onsubmit: search },
     h("label", { class: "unseen", for: "text" }, "Text to search for"), text,
     h("div", { class: "options" },
-      h("label", {}, "Results", k), h("label", {}, "Radius (bits)", radius),
+      h("label", {}, "Results", k), collection.parts ? null : h("label", {}, "Radius (bits)", radius),
       h("label", { class: "grow" }, "Filter by metadata", where),
       h("div", { class: "buttons" }, h("button", { class: "main" }, "Search"))),
     h("p", { class: "soft", id: "hint" }, "Press Ctrl + Enter to search, / to edit the text. Filters: lang = en, year >= 2020, suite in (a, b), tags has news; join filters with a comma or “and”."));
@@ -77,7 +77,7 @@ export async function searchView(place, { collection, name, link, signal }) {
 function which(count, { k, radius, where }, answer) {
   const of = `${radius === "" ? "" : ` within ${counted(Number(radius), "bit")}`}${where.trim() === "" ? "" : `${radius === "" ? "" : ","} that match the filter`}`;
   const best = answer.by === "words" ? "best" : "nearest";
-  const found = count < Number(k) ? `All ${counted(count, "document")}${answer.by === "words" ? " with your words" : ""}${of}` : `The ${count === 1 ? `${best} document` : `${number(count)} ${best} documents`}${of}`;
+  const found = answer.left_out !== undefined ? counted(count, "document") + " with the same passages" : count < Number(k) ? `All ${counted(count, "document")}${answer.by === "words" ? " with your words" : ""}${of}` : `The ${count === 1 ? `${best} document` : `${number(count)} ${best} documents`}${of}`;
   return `${found}${answer.exact ? "" : " (approximate: some may be missing)"}`;
 }
 
@@ -91,8 +91,9 @@ function sentence(text) {
 }
 
 /** Why there are no matches: the filter, the radius, or no documents. */
-async function nothing(name, { radius }, where, signal) {
+async function nothing(name, { radius }, where, signal, parts) {
   const far = radius === "" ? "" : counted(Number(radius), "bit");
+  if (parts) return "No document has passages of your text. A text needs about as many words as a passage and a step have.";
   if (where === undefined) return far ? `No document is within ${far}. Try a larger radius, or none.` : "The collection has no documents.";
   const { count } = await api.count(name, where, signal);
   if (count) return `${counted(count, "document")} match${count === 1 ? "es" : ""} the filter, but none is within ${far} of your text. Try a larger radius, or none.`;
