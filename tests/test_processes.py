@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lookalike import processes
+from lookalike.operation import Canceled, Operation
 from lookalike.processes import Failure, Stop, Task, run, run_in_order
 from support.running.waiting import wait_until
 from support.services.endless_overviews import gone
@@ -123,3 +125,24 @@ def test_a_program_that_is_killed_leaves_no_worker(tmp_path: Path) -> None:
         wait_until(lambda: note.exists() and note.read_text())
         started.kill()
     wait_until(lambda: gone(int(note.read_text())))
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_work_whose_operation_is_canceled_is_killed(in_order: bool, tmp_path: Path) -> None:
+    file = tmp_path / "worker"
+    item = ["sleep", str(file)]
+    task, operation = Task(SETUP), Operation()
+
+    def work() -> list[Any]:
+        if not in_order:
+            return list(run(task, [item]))
+        return list(run_in_order(lambda one, stop: run(task, [one], stop), [item], threads=2))
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(operation.run, work)
+        wait_until(lambda: file.exists() and file.read_text() != "")
+        operation.cancel()
+        with pytest.raises(Canceled):
+            future.result()
+    wait_until(lambda: gone(int(file.read_text())))
+    assert list(run(task, [["echo", 5]])) == [5]  # others go on

@@ -2,7 +2,8 @@
 
 The web page shows the example collection of `lookalike serve`, which is made from the
 documentation of the Python installation. The report is that of `lookalike dedup` over the
-docstrings of the standard library. Needs Playwright and Chromium, as the tests of the page do.
+docstrings of the standard library. Images and recordings are the drawn scenes and the composed
+music of the benchmarks. Needs Playwright and Chromium, as the tests of the page do.
 """
 
 from __future__ import annotations
@@ -22,8 +23,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import soundfile
 from PIL import Image
 from playwright.sync_api import sync_playwright
+
+import lookalike as la
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.images.scenes import scene
+from benchmarks.recordings.sounds import music
 
 DOCS = Path(__file__).parent.parent / "docs"
 LOOKALIKE = Path(sys.executable).parent / "lookalike"
@@ -43,7 +51,12 @@ def main() -> int:
         print("Chromium is missing: install it, or set LOOKALIKE_CHROMIUM", file=sys.stderr)
         return 1
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with TemporaryDirectory() as folder, sync_playwright() as playwright, service() as address:
+    with (
+        TemporaryDirectory() as folder,
+        sync_playwright() as playwright,
+        service() as address,
+        service(make_files(Path(folder))) as of_files,
+    ):
         report = make_report(Path(folder))
         chromium = playwright.chromium.launch(executable_path=browser, args=arguments)
         for suffix, (width, height) in SIZES.items():
@@ -57,6 +70,11 @@ def main() -> int:
                 page.wait_for_selector("#text")
                 show(page)
                 save(page, DOCS / "serving" / f"{name}{suffix}.png")
+            for name in ("images", "recordings"):
+                page.goto(f"{of_files}#/{name}/search")
+                page.set_input_files("#file", Path(folder, f"copy of {name}"))
+                page.wait_for_selector(".match")
+                save(page, DOCS / "serving" / f"{name}{suffix}.png")
             page.goto(report.as_uri())
             save(page, DOCS / "deduplicating" / f"report{suffix}.png")
             page.click("a:has-text('Largest groups')")
@@ -65,10 +83,10 @@ def main() -> int:
 
 
 @contextmanager
-def service() -> Iterator[str]:
-    """Start a service with the example collection and return its address."""
+def service(*places: Path) -> Iterator[str]:
+    """Start a service, by default with the example collection, and return its address."""
     process = subprocess.Popen(
-        [LOOKALIKE, "serve", "--port", "0"],
+        [LOOKALIKE, "serve", *places, "--port", "0"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     try:
@@ -101,6 +119,30 @@ def overview(page: Any) -> None:
 
 
 VIEWS: dict[str, Callable[[Any], None]] = {"search": search, "groups": groups, "map": overview}
+
+
+def make_files(folder: Path) -> Path:
+    """Make collections of images and recordings, and a copy to search for of each."""
+    (folder / "data").mkdir()
+    with la.open_collection(
+        folder / "data" / "images.db", "images", signer=la.ImageHash(256)
+    ) as docs:
+        for number in range(24):
+            made = io.BytesIO()
+            scene(number, 600).save(made, "PNG")
+            docs.add_file(f"scene {number}.png", made.getvalue())
+    scene(4, 300).save(folder / "copy of images", "JPEG", quality=50)
+    signer = la.AudioHash()
+    with la.open_collection(folder / "data" / "recordings.db", "recordings", signer=signer) as docs:
+        for number in range(6):
+            made = io.BytesIO()
+            sound = music(number, 30 + 10 * number)
+            soundfile.write(made, sound, 8000, format="FLAC")
+            docs.add_file(f"piece {number}.flac", made.getvalue(), metadata={"year": 1980 + number})
+            if number == 3:
+                snippet = sound[24 * 8000 : 33 * 8000] / 2
+    soundfile.write(folder / "copy of recordings", snippet, 8000, format="OGG")
+    return folder / "data"
 
 
 def make_report(folder: Path) -> Path:

@@ -57,8 +57,9 @@ def _match(value: Mapping[str, Any]) -> Match:
     if "place" in value:
         place = value["place"]
         units = 1000 if place["unit"] == "seconds" else 1
-        for name in ("start", "query_start", "length", "offset"):
+        for name in ("query_start", "length", "offset"):
             told[name] = round(place[name] * units)
+        told["start"] = told["query_start"] + told["offset"]
         told |= {"votes": value["votes"], "score": value["similarity"]}
         if "parts" in value:
             told["parts"] = tuple(map(tuple, value["parts"]))

@@ -99,7 +99,8 @@ class Match(Displayed):
     """That offset: position in the document minus position in the query, in units of the signer."""
     start: int | None = None
     """For documents of many parts: where the stretch that matches begins in the document, in units
-    of the signer (milliseconds, words). It reaches from the first part that votes to the last."""
+    of the signer (milliseconds, words), within the tolerance. The stretch reaches from the first
+    part that votes to the last."""
     query_start: int | None = None
     """Where the same stretch begins in the query."""
     length: int | None = None
@@ -148,8 +149,7 @@ def voted(
     match = match_of(row, int(found.distances.sum()))
     told: dict[str, Any] = {"votes": found.votes, "offset": found.offset, "score": found.score}
     first, last = int(positions.min()), int(positions.max())
-    told |= {"start": max(0, first + found.offset), "query_start": first}
-    told["length"] = last - first + length
+    told |= {"start": first + found.offset, "query_start": first, "length": last - first + length}
     vars(match).update(told, **({"parts": tuple(found.parts)} if explain else {}))
     return match
 

@@ -442,6 +442,7 @@ def _place(match: Match, signer: Signer | None, query: str | None) -> dict[str, 
     numbers = {name: getattr(match, name) for name in names}
     if unit == "milliseconds":
         unit, numbers = "seconds", {name: value / 1000 for name, value in numbers.items()}
+    numbers["start"] = max(0, numbers["start"])
     place = {"unit": unit, **numbers}
     if unit == "words":
         if query is not None:

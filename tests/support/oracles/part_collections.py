@@ -13,8 +13,8 @@ import lookalike as la
 
 __all__ = ["Entry", "Kept", "expected", "told"]
 
-Told = tuple[str, int, int, float, int, tuple[tuple[int, int, int], ...]]
-"""Id, offset, votes, score, sum of distances and matched parts."""
+Told = tuple[str, int, int, float, int, tuple[tuple[int, int, int], ...], tuple[int, int, int]]
+"""Id, offset, votes, score, sum of distances, matched parts, and the stretch that matches."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,15 @@ def expected(
         [known[id].rows for id in sorted(known)],
         [known[id].offsets for id in sorted(known)],
     )
-    return [
-        (str(one.item), one.offset, one.votes, one.score, int(one.distances.sum()),
-         tuple(one.parts))
-        for one in index.search(rows, offsets, **asked)
-    ]  # fmt: skip
+    positions = range(len(rows)) if offsets is None else offsets
+    found = []
+    for one in index.search(rows, offsets, **asked):
+        voting = sorted(positions[part] for part, _, _ in one.parts)
+        stretch = voting[0] + one.offset, voting[0], voting[-1] - voting[0] + 1
+        distance = int(one.distances.sum())
+        parts = tuple(one.parts)
+        found.append((str(one.item), one.offset, one.votes, one.score, distance, parts, stretch))
+    return found
 
 
 def told(answer: la.results.Answer) -> list[Told]:
@@ -59,7 +63,11 @@ def told(answer: la.results.Answer) -> list[Told]:
         assert match.votes is not None
         assert match.score is not None
         assert match.parts is not None
+        assert match.start is not None
+        assert match.query_start is not None
+        assert match.length is not None
+        stretch = match.start, match.query_start, match.length
         found.append(
-            (match.id, match.offset, match.votes, match.score, match.distance, match.parts)
+            (match.id, match.offset, match.votes, match.score, match.distance, match.parts, stretch)
         )
     return found

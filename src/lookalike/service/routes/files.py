@@ -111,8 +111,9 @@ async def query_file(
     """Find documents that resemble a file: an image, or a snippet of a recording or video.
 
     The body is the file, or a form with one file, as for PUT .../files/ID. Of recordings and
-    videos, `similarity` is the share of the parts of the file that vote for a document, and `place`
-    says from which second on, for how long, and where in the file. Images are compared as a whole.
+    videos, `similarity` is the share of the parts of the file that vote for a document. `place`
+    says where the stretch that matches begins in the document (`start`) and in the file
+    (`query_start`), and its `length`, in seconds. Images are compared as a whole.
     """
     service = context.service
     try:

@@ -186,6 +186,7 @@ def _count(database: str, name: str) -> int | None:
 def _import(options: argparse.Namespace) -> None:
     with opened(options) as docs, _existing_ids(docs):
         given: dict[str, Any] = {"replace": options.replace, "skip_bad": options.skip_bad}
+        given["previews"] = options.previews
         source, total = options.input, 0.0
         if are_files(docs, options.input):
             holds_files = f"does nothing: the collection {docs.name!r} holds files"
