@@ -166,11 +166,11 @@ def test_forms_and_metadata_are_taken(service: Running, medium: str) -> None:
     service.good("DELETE", f"{base}/documents/new")
     bad = form(part(medium, 0)).replace(b"a boundary--", b"another --")
     path = f"{base}/query/file"
-    for body, given in ((bad, kind), (b"x", kind), (sent, kind.replace("a b", "b"))):
-        service.refused(422, "bad_form", "POST", path, body, content_type=given)
+    for body, told_kind in ((bad, kind), (b"x", kind), (sent, kind.replace("a b", "b"))):
+        service.refused(422, "bad_form", "POST", path, body, content_type=told_kind)
     service.refused(415, "content_type", "POST", path, sent, content_type="multipart/mixed")
-    for given in ("metadata=1", "metadata=%7B", "mode=other"):
-        service.refused(422, "bad_parameter", "PUT", f"{base}/files/x?{given}", whole(medium, 0))
+    for wrong in ("metadata=1", "metadata=%7B", "mode=other"):
+        service.refused(422, "bad_parameter", "PUT", f"{base}/files/x?{wrong}", whole(medium, 0))
     service.refused(422, "bad_parameter", "POST", f"{path}?where=nothing", part(medium, 0))
     service.refused(422, "k_too_large", "POST", f"{path}?k=99999", part(medium, 0))
 
@@ -245,7 +245,7 @@ HOSTILE: dict[str, list[bytes]] = {
         b"GIF89a" + b"\xff" * 200, b"II*\0" + b"\xff" * 400, b"\xff\xd8\xff" + b"\0" * 90,
     ],
     "recordings": [
-        wav(100_000), wav(40, 3), wav(40, 2**31 - 1), whole("recordings", 1)[:900],
+        wav(40, 3), wav(40, 2**31 - 1), whole("recordings", 1)[:900],
         b"fLaC" + b"\xff" * 300, b"ID3" + b"\x7f" * 300,
         b"OggS" + b"\0" * 24 + b"\x01vorbis" + b"\xff" * 99,
     ],
@@ -311,27 +311,27 @@ def test_limits_of_files_at_the_door(tmp_path: Path) -> None:
     keys = str(tmp_path / "keys.json")
     writer, reader = make_key(Path(keys), "writer"), make_key(Path(keys), "reader", "read-only")
     with running(
-        tmp_path / "data", tmp_path, key=writer, keys=keys, max_upload=200_000, decode_limit=0.5
+        tmp_path / "data", tmp_path, key=writer, keys=keys, max_upload=300_000, decode_limit=0.5
     ) as service:
         assert service.inside is not None
         service.good("POST", "/v1/collections", {"name": "r", "signer": {"method": "recordings"}})
         service.good("POST", "/v1/collections", {"name": "t"})
         path = "/v1/collections/r/files/x"
         assert "--max-upload" in service.refused(
-            413, "body_too_large", "PUT", path, bytes(200_001), **RAW
+            413, "body_too_large", "PUT", path, bytes(300_001), **RAW
         )
         service.refused(422, "no_files", "PUT", "/v1/collections/t/files/x", b"x", **RAW)
         service.refused(422, "no_files", "POST", "/v1/collections/t/query/file", b"x", **RAW)
         slow = long_recording()
-        assert len(slow) < 200_000
+        assert len(slow) < 300_000
         assert "--decode-limit" in service.refused(408, "decode_limit", "PUT", path, slow, **RAW)
         wait_until(lambda: not service.inside._working)  # type: ignore[union-attr]
         service.inside.files_waiting += 16
         service.refused(429, "too_many_files", "PUT", path, slow, **RAW)
         service.inside.files_waiting -= 16
-        service.inside.uploaded_bytes += 4 * 200_000
+        service.inside.uploaded_bytes += 4 * 300_000
         service.refused(429, "too_much_at_once", "PUT", path, slow, **RAW)
-        service.inside.uploaded_bytes -= 4 * 200_000
+        service.inside.uploaded_bytes -= 4 * 300_000
         assert list((tmp_path / "uploads").iterdir()) == []
         only = Running(service.host, service.port, reader)
         only.refused(403, "read_only", "PUT", path, whole("recordings", 0), **RAW)
@@ -408,10 +408,10 @@ def test_passages_are_found_by_their_characters(service: Running) -> None:
     assert match["id"] == "moby" and place["unit"] == "words"
     begin, end = place["characters"]
     assert texts["moby"][begin:end] == (
-        "never mind how long precisely) having little or no money in my purse"
+        "never mind how long precisely) having little or no money in my"
     )
     begin, end = place["query_characters"]
-    assert query[begin:end].startswith("never mind") and query[begin:end].endswith("purse")
+    assert query[begin:end] == "never mind how long precisely, having little or no money in my"
     batch = service.good("POST", "/v1/collections/p/query/batch", {"texts": [query, "nothing"]})
     assert [one["id"] for one in batch["answers"][0]["matches"]] == ["moby"]
     assert "characters" not in batch["answers"][0]["matches"][0]["place"]

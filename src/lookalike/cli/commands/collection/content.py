@@ -268,7 +268,7 @@ def _as_text(document: Document) -> str:
         f"added      {document.added:%Y-%m-%d %H:%M:%S} UTC",
         f"updated    {document.updated:%Y-%m-%d %H:%M:%S} UTC",
         f"signature  {document.signature.tobytes().hex()}",
-        f"metadata   {escape_json(document.metadata)}",
+        f"metadata   {escape_json(without_preview(document.metadata))}",
     ]
     if document.text is not None:
         lines.append(f"text       {escape_lines(document.text)}")
@@ -276,6 +276,11 @@ def _as_text(document: Document) -> str:
 
 
 # What all actions share
+
+
+def without_preview(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return metadata for a terminal: the preview of a file has thousands of characters."""
+    return {name: value for name, value in metadata.items() if name != "preview"}
 
 
 def action(

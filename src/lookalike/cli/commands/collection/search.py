@@ -19,6 +19,7 @@ from lookalike.cli.commands.collection.content import (
     opened,
     text_arguments,
     typed_text,
+    without_preview,
 )
 from lookalike.cli.common import radius_of
 from lookalike.cli.finding.options import chosen_mask, warn_masked, without_threshold
@@ -55,7 +56,7 @@ def declare(actions: Subparsers) -> None:
   | --radius N         maximum Hamming distance, in bits
   | --threshold
   --where JSON         condition on metadata, as a JSON object
-  --columns LIST       metadata to show, such as title,url (default: all of it)
+  --columns LIST       metadata to show, such as title,url (default: all but previews)
   --by {"|".join(BY)}=auto  search by the words of TEXT, or by its signature; auto: by words if
                        there is a keyword index and TEXT is short
   --json
@@ -289,5 +290,5 @@ def _print_place(match: Match, options: argparse.Namespace, in_time: bool) -> No
 def _chosen_metadata(metadata: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """Return what is to be shown of the metadata; what a document does not have is null."""
     if options.columns is None:
-        return metadata
+        return metadata if options.json else without_preview(metadata)
     return {name: metadata.get(name) for name in options.columns.split(",")}
