@@ -150,3 +150,9 @@ def test_folders_are_imported_with_previews(
     with la.open_collection(database) as docs:
         known = docs.get("new")
         assert known is not None and known.metadata["preview"]["format"] == "PNG"
+    capsys.readouterr()
+    assert main(["collection", "search", database, str(folder / "1.png"), "-k", "1"]) == 0
+    assert main(["collection", "get", database, "new"]) == 0
+    assert "data:image" not in capsys.readouterr().out
+    assert main(["collection", "search", database, str(folder / "1.png"), "--json"]) == 0
+    assert "data:image/jpeg" in capsys.readouterr().out
