@@ -8,6 +8,7 @@ the service is at most 512 MiB above what it takes before.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import random
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from lookalike.service.keys import make_key
 from support.services.running import Running, process
@@ -39,6 +41,7 @@ LIMITS = [] if ALL else [
 ]  # fmt: skip
 DOCUMENTS = "/v1/collections/pages/documents"
 BATCH = "/v1/collections/pages/query/batch"
+PHOTOS = "/v1/collections/photos/query/file"
 MSGPACK = "application/msgpack"
 JSON = "application/json"
 
@@ -228,6 +231,27 @@ def uploads(target: Target) -> None:
     hold(target, head + b" " * (3 * MIB))
 
 
+def files(target: Target) -> None:
+    """Images that are large once decoded, or garbage, or never end, by many clients at once."""
+    target.service.ask(
+        "POST", "/v1/collections", {"name": "photos", "signer": {"method": "images"}}
+    )
+    made = io.BytesIO()
+    Image.new("L", (12_000 // SHARE, 12_000), 7).save(made, "PNG")
+    garbage = b"\x89PNG\r\n\x1a\n" + random.Random(6).randbytes(24 * MIB // SHARE)
+    count = 64 // SHARE
+    for data, fine in ((made.getvalue(), (200,)), (garbage, (422,))):
+        with ThreadPoolExecutor(count) as threads:
+            found = list(threads.map(lambda _: target.body("POST", PHOTOS, data), range(count)))  # noqa: B023
+        states = {status(one) for one in found}
+        assert states <= {0, 408, 429, *fine} and states & set(fine), states
+        assert {code(one) for one in found if status(one) == 429} <= {
+            "too_many_files", "too_much_at_once", "too_many_requests", "too_many_connections",
+        }  # fmt: skip
+    head = target.head("POST", PHOTOS, content_length=512 * MIB // SHARE)
+    hold(target, head + garbage[: 3 * MIB])
+
+
 def hold(target: Target, sent: bytes, count: int = CONNECTIONS) -> list[int]:
     """Send the same on many connections, keep them open, and return the status of each."""
     open_ones: list[socket.socket] = []
@@ -338,8 +362,8 @@ def noise(target: Target) -> None:
             code(answer)
 
 
-ATTACKS = [large_bodies, many_bodies, small_bodies, unfinished_bodies, uploads, header_floods,
-           pipelined, refused_bodies, unread_answers, noise]  # fmt: skip
+ATTACKS = [large_bodies, many_bodies, small_bodies, unfinished_bodies, uploads, files,
+           header_floods, pipelined, refused_bodies, unread_answers, noise]  # fmt: skip
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.__name__)

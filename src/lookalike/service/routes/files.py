@@ -7,6 +7,7 @@ its signatures and a small preview, never the file itself.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import Query
@@ -14,6 +15,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from lookalike.collection import Collection, Written
+from lookalike.collection.documents import as_id
 from lookalike.errors import BatchError, CollectionError
 from lookalike.media import SignedFile, WrongMediumError, medium_of_signer
 from lookalike.service.formats import bad_body
@@ -69,10 +71,15 @@ async def write_file(
     """
     service = context.service
     described = _object("metadata", metadata)
-    docs = await _of_files(context, name)
+    as_id(id)
+    await _of_files(context, name)
+
+    def sign(docs: Collection) -> tuple[Collection, SignedFile]:
+        return docs, _signed(docs, path, True)
+
     async with uploaded_file(context) as path:
         with Limit(service.watch, service.settings.decode_limit, _too_long, context.receive):
-            signed = await service.files(_signed, docs, path, True)
+            docs, signed = await service.files(service.library.use, name, sign)
             try:
                 written = await service.write(name, _writing(docs, id, signed, described, mode))
             except BatchError as error:
@@ -96,8 +103,7 @@ async def query_file(
         None,
         ge=0,
         le=16384,
-        description="maximum Hamming distance, of recordings and videos that "
-        "of a part that votes (default: by the signer; no limit for images)",
+        description="maximum Hamming distance: of images, or of parts that vote",
     ),
     where: Json = "",
     exclude: Annotated[list[str] | None, Query(description="id to leave out; repeat it")] = None,
@@ -127,12 +133,13 @@ async def query_file(
     docs = await _of_files(context, name)
     asking = Queries(service, name, context.format, question_options(body, service, docs))
 
-    def found(path: Any) -> bytes:
+    def found(docs: Collection) -> bytes:
         return asking.of_file(docs, _signed(docs, path, preview))
 
     async with uploaded_file(context) as path:
         with Limit(service.watch, service.settings.decode_limit, _too_long, context.receive):
-            return await context.reply(await service.files(found, path))
+            answer = await service.files(service.library.use, name, found)
+            return await context.reply(answer)
 
 
 async def _of_files(context: Context, name: str) -> Collection:
@@ -147,7 +154,7 @@ async def _of_files(context: Context, name: str) -> Collection:
     return docs
 
 
-def _signed(docs: Collection, path: Any, preview: bool) -> SignedFile:
+def _signed(docs: Collection, path: Path, preview: bool) -> SignedFile:
     try:
         return docs.sign_file(path, preview=preview)
     except WrongMediumError as error:
