@@ -82,10 +82,7 @@ class Channel:
         try:
             status, _, raw = self._send(method, path, body)
         except OSError as error:
-            raise CollectionError(
-                f"the service at {self.shown} did not answer ({_said(error)}). The write may have "
-                "been applied, completely or not at all. Check with get(), or repeat with upsert()"
-            ) from error
+            raise self._perhaps_written(error) from error
         return self._value(status, raw)
 
     def send_file(self, method: str, path: str, file: Path | bytes) -> Any:
@@ -102,7 +99,8 @@ class Channel:
                     response = _answer_to(connection, method, self._base + path, data, headers)
                     status, raw = response.status, response.read()
             except (OSError, http.client.HTTPException) as error:
-                raise self._unreachable(error) from error
+                writes = method == "PUT"
+                raise (self._perhaps_written if writes else self._unreachable)(error) from error
         return self._value(status, raw)
 
     def download(self, path: str, file: IO[bytes]) -> None:
@@ -166,6 +164,12 @@ class Channel:
                     return connection
                 connection.close()
         return self._kind(self._host, self._port, timeout=self._timeout)
+
+    def _perhaps_written(self, error: Exception) -> LookalikeError:
+        return CollectionError(
+            f"the service at {self.shown} did not answer ({_said(error)}). The write may have "
+            "been applied, completely or not at all. Check with get(), or repeat with upsert()"
+        )
 
     def _unreachable(self, error: Exception) -> LookalikeError:
         if isinstance(error, TimeoutError):

@@ -175,6 +175,9 @@ class RemoteCollection(BaseCollection):
     def _ask(self, queries: Any, question: Question) -> list[Answer]:
         if self.parts:
             question.refuse_single(self.name, question.plan or "native")
+            for option in ("tolerance", "min_votes"):
+                if getattr(question, option) is not None:
+                    raise ArgumentError(Said(option), " cannot be sent to a service; leave it out")
         else:
             question.refuse_votes(self.name)
         if self._is_file(queries):
@@ -199,6 +202,8 @@ class RemoteCollection(BaseCollection):
         """Send a file to search for."""
         if question.limit is not None:
             raise ArgumentError("within needs signatures here; use search with a radius")
+        if question.by == "words" or question.mask is True:
+            raise ArgumentError("by='words' and mask=True are for texts; leave them out for files")
         body = question_value(question, self.bits)
         where = None if body["where"] is None else json.dumps(body["where"])
         options = {
