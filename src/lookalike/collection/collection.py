@@ -586,7 +586,7 @@ class Collection(BaseCollection):
         with self._writing() as writer:
             return write_batch(writer, batch)
 
-    def sign_file(self, file: Path | bytes, *, preview: bool = False) -> SignedFile:
+    def _sign_file(self, file: Path | bytes, *, preview: bool) -> SignedFile:
         """Return the signature of a file, for `add` and `search`, and its preview.
 
         The file is decoded in an isolated process, even if paths of clients are not opened.
@@ -599,7 +599,7 @@ class Collection(BaseCollection):
     def _write_file(
         self, id: str, file: Path | bytes, metadata: Mapping[str, Any] | None, replace: bool
     ) -> Written:
-        signed = self.sign_file(file, preview=True)
+        signed = self._sign_file(file, preview=True)
         return (self.upsert if replace else self.add)(
             [id],
             None if isinstance(file, bytes) else [str(file)],

@@ -199,7 +199,7 @@ def _import_files(
     root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
     ids = [_name(file if root is None else file.relative_to(root)) for file in good]
     done = Imported(bad=len(bad), examples=bad[:_EXAMPLES])
-    if previews or not hasattr(docs, "sign_file"):  # a service makes previews in any case
+    if previews or not hasattr(docs, "parts_of"):  # a service makes previews in any case
         _add_each(docs, ids, good, replace, skip_bad, done, tell)
         return done
     write = docs.upsert if replace else docs.add

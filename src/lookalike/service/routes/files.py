@@ -156,7 +156,7 @@ async def _of_files(context: Context, name: str) -> Collection:
 
 def _signed(docs: Collection, path: Path, preview: bool) -> SignedFile:
     try:
-        return docs.sign_file(path, preview=preview)
+        return docs._sign_file(path, preview=preview)
     except WrongMediumError as error:
         raise Problem(415, "file_type", str(error), kind="DocumentError") from None
 
