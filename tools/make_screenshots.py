@@ -37,6 +37,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 LOOKALIKE = Path(sys.executable).parent / "lookalike"
 SIZES = {"": (1200, 800), "-phone": (390, 994)}
 """Width and height of the window, by what is added to the name of a picture."""
+COPIES = {"images": "copy.jpg", "recordings": "snippet.ogg"}
+"""Files that are searched for, by the collection."""
 COLORS, LARGEST = 128, 150_000
 QUERY = (
     "Open the file that this path points to and return a file object, "
@@ -70,9 +72,9 @@ def main() -> int:
                 page.wait_for_selector("#text")
                 show(page)
                 save(page, DOCS / "serving" / f"{name}{suffix}.png")
-            for name in ("images", "recordings"):
+            for name, copy in COPIES.items():
                 page.goto(f"{of_files}#/{name}/search")
-                page.set_input_files("#file", Path(folder, f"copy of {name}"))
+                page.set_input_files("#file", Path(folder, copy))
                 page.wait_for_selector(".match")
                 save(page, DOCS / "serving" / f"{name}{suffix}.png")
             page.goto(report.as_uri())
@@ -131,7 +133,7 @@ def make_files(folder: Path) -> Path:
             made = io.BytesIO()
             scene(number, 600).save(made, "PNG")
             docs.add_file(f"scene {number}.png", made.getvalue())
-    scene(4, 300).save(folder / "copy of images", "JPEG", quality=50)
+    scene(3, 600).resize((300, 200)).save(folder / COPIES["images"], quality=50)
     signer = la.AudioHash()
     with la.open_collection(folder / "data" / "recordings.db", "recordings", signer=signer) as docs:
         for number in range(6):
@@ -141,7 +143,7 @@ def make_files(folder: Path) -> Path:
             docs.add_file(f"piece {number}.flac", made.getvalue(), metadata={"year": 1980 + number})
             if number == 3:
                 snippet = sound[24 * 8000 : 33 * 8000] / 2
-    soundfile.write(folder / "copy of recordings", snippet, 8000, format="OGG")
+    soundfile.write(folder / COPIES["recordings"], snippet, 8000)
     return folder / "data"
 
 

@@ -113,6 +113,19 @@ def test_files_are_added_and_wrong_ones_named(opened: Any, tmp_path: Path) -> No
     fits(opened)
 
 
+def test_groups_of_images_are_shown_as_pictures(opened: Any, tmp_path: Path) -> None:
+    go(opened, "images", "upload")
+    opened.wait_for_selector("text=Add images")
+    opened.locator("#file").set_input_files(tmp_path / "images.part")
+    opened.click("button:has-text('Upload')")
+    expect(opened.locator(".match a.id")).to_have_text("images.part")
+    go(opened, "images", "groups")
+    card = opened.locator("section.card")
+    expect(card.locator("h2")).to_have_text(["2 documents"])
+    expect(card.locator("img.picture")).to_have_count(2)
+    fits(opened)
+
+
 def test_a_dropped_file_is_searched_for(opened: Any) -> None:
     go(opened, "recordings")
     data = list(part("recordings", 1))

@@ -10,8 +10,8 @@ from lookalike.service.settings import ENVIRONMENT, ServeSettings
 
 TEXT = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
 KEYS = {"new-key", "key-name", "read-only", "collections", "help", "only"}
-OTHERS = {"no-cache-dir", "system"}
-"""Options of pip and useradd, in the container file."""
+OTHERS = {"no-cache-dir", "system", "preview", "previews"}
+"""Options of pip and useradd, in the container file, and of `lookalike collection`."""
 
 
 def test_options_and_variables_in_the_documentation_are_there() -> None:

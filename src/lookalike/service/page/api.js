@@ -77,6 +77,7 @@ export const api = {
   describe: (name) => ask("GET", at(name)),
   query: (name, body, signal) => ask("POST", at(name, "/query"), body, signal),
   document,
+  documents: (name, ids, signal) => ask("POST", at(name, "/documents/get"), { ids, include_text: false }, signal),
   count: (name, where, signal) => ask("POST", at(name, "/documents/count"), { where }, signal),
   compare: (name, left, right) => ask("POST", at(name, "/compare"), { left, right }),
   groups: (name, options, signal) => computed(`${at(name, "/groups")}?${new URLSearchParams(options)}`, signal),

@@ -4,6 +4,7 @@ import { api, hasWords } from "../api.js";
 import { counted, during, fill, h, number, say, shown } from "../dom.js";
 import { diff } from "./diff.js";
 import { jobCard } from "./jobs.js";
+import { noun, preview } from "./preview.js";
 
 const FIRST = 8;
 const MOST = 50;
@@ -41,28 +42,48 @@ export async function groupsView(place, context) {
   await look();
 }
 
-function groupCard(group, place, { collection, name, link }) {
+function groupCard(group, place, { collection, name, link, signal }) {
   const compared = hasWords(collection);
+  const pictures = new Map(); // places for the previews of members, by id
+  const room = (id) => {
+    if (noun(collection) === null) return null;
+    if (!pictures.has(id)) pictures.set(id, h("div"));
+    return pictures.get(id);
+  };
   const [first] = group.members;
   const rest = group.members.slice(1);
   const list = h("ul", { class: "matches" });
   const more = h("button", { type: "button", class: "link" });
   const show = (most) => {
-    fill(list, rest.slice(0, most).map((one) => member(one, first, { compared, name, link })));
+    fill(list, rest.slice(0, most).map((one) => member(one, first, { compared, name, link, room })));
+    draw(name, new Map([...pictures].filter(([, where]) => !where.hasChildNodes())), signal);
     more.hidden = most >= rest.length;
     more.textContent = `Show ${number(rest.length - most)} more`;
   };
   more.addEventListener("click", () => show(rest.length));
+  const leader = room(first.id);
   show(FIRST);
   const unseen = group.size - group.members.length;
   return h("section", { class: "card", "aria-label": `Group ${place + 1}` },
     h("h2", {}, counted(group.size, "document")),
     h("p", { class: "soft" }, group.largest_distance === 0 ? "All documents have the same signature." : `Their signatures differ from the first in up to ${counted(group.largest_distance, "bit")}.`),
-    h("p", {}, h("a", { class: "id", href: link(name, "document", first.id) }, shown(first.id)), " ", h("span", { class: "soft" }, "(first document)")),
+    h("p", {}, h("a", { class: "id", href: link(name, "document", first.id) }, shown(first.id)), " ", h("span", { class: "soft" }, "(first document)")), leader,
     list, more, unseen > 0 ? h("p", { class: "soft" }, `${counted(unseen, "more document")} not shown.`) : null);
 }
 
-function member(one, first, { compared, name, link }) {
+/** Show the previews of documents, which are in their metadata. */
+async function draw(name, pictures, signal) {
+  if (!pictures.size) return;
+  try {
+    const { documents } = await api.documents(name, [...pictures.keys()], signal);
+    for (const one of documents) {
+      const shown = one && preview(one.metadata?.preview, one.id);
+      if (shown) fill(pictures.get(one.id), shown);
+    }
+  } catch { /* the ids are enough */ }
+}
+
+function member(one, first, { compared, name, link, room }) {
   const place = h("div");
   const opener = h("button", { type: "button", class: "link", "aria-expanded": "false" }, "Differences");
   opener.addEventListener("click", async () => {
@@ -73,5 +94,5 @@ function member(one, first, { compared, name, link }) {
     if (told) fill(place, diff(told, first.id, one.id));
   });
   return h("li", {}, h("a", { class: "id", href: link(name, "document", one.id) }, shown(one.id)), " ",
-    h("span", { class: "soft" }, one.distance === 0 ? "same signature" : counted(one.distance, "bit")), " ", compared ? opener : null, place);
+    h("span", { class: "soft" }, one.distance === 0 ? "same signature" : counted(one.distance, "bit")), " ", compared ? opener : null, room(one.id), place);
 }
