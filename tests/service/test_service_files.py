@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+from lookalike.lazy import LazyModule
 from lookalike.service.keys import make_key
 from lookalike.service.problems import Problem
 from lookalike.service.uploads import _unwrap
@@ -102,9 +103,9 @@ def test_the_client_answers_as_a_local_collection(
     docs = la.connect(service.url, f"c-{medium}", signer=SIGNERS[medium])
     with la.open_collection(tmp_path / "local.db", signer=SIGNERS[medium]) as local:
         for id, number in (("a/b", 2), ("..", 1), ("\u00fc ?#%", 0), ("copy", 2)):
-            given = {"metadata": {"n": number, "text": "\u00fc&?=#"}}
-            one = docs.add_file(id, whole(medium, number), **given)
-            assert one == local.add_file(id, whole(medium, number), **given)
+            metadata = {"n": number, "text": "\u00fc&?=#"}
+            one = docs.add_file(id, whole(medium, number), metadata=metadata)
+            assert one == local.add_file(id, whole(medium, number), metadata=metadata)
         with pytest.raises(la.errors.BatchError, match="a document with this id exists"):
             docs.add_file("copy", path)
         assert docs.add_file("copy", path, replace=True).updated == 1
@@ -118,15 +119,17 @@ def test_the_client_answers_as_a_local_collection(
                 far, near = docs.search(query, **asked), local.search(query, **asked)
                 assert list(far) == list(near)
                 assert (far.exact, far.version) == (near.exact, near.version)
-        many = docs.search_many([path, part(medium, 1)], 2)
-        assert [list(one) for one in many] == [
-            list(one) for one in local.search_many([str(path), part(medium, 1)], 2)
-        ]
+        several = [path.read_bytes(), part(medium, 1)]
+        far_many, near_many = docs.search_many(several, 2), local.search_many(several, 2)
+        assert [list(one) for one in far_many] == [list(one) for one in near_many]
         if docs.parts:
             assert list(docs.search(path, min_score=0.9)) == list(local.search(path, min_score=0.9))
-            for work in (lambda: docs.within(path, 3), lambda: docs.duplicates_of("copy", 3)):
-                with pytest.raises(la.errors.ArgumentError, match="use search"):
-                    work()
+            with pytest.raises(la.errors.ArgumentError, match="use search"):
+                docs.within(path, 3)
+            with pytest.raises(la.errors.ArgumentError, match="use search"):
+                docs.duplicates_of("copy", 3)
+            with pytest.raises(la.errors.ArgumentError, match="cannot be sent"):
+                docs.search(path, tolerance=3)
             with pytest.raises(la.errors.ArgumentError, match="use snapshot"):
                 docs.export(tmp_path / "out.jsonl")
         docs.snapshot(tmp_path / "copy.db")
@@ -372,15 +375,10 @@ def test_a_missing_extra_is_named(
     service: Running, medium: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = part(medium, 1)
-    if medium == "images":
-        from lookalike.images import workers
-
-        def missing() -> None:
-            raise la.errors.MissingDependencyError("pip install 'lookalike[images]'")
-
-        monkeypatch.setattr(workers.pillow, "init", missing, raising=False)
-    else:
-        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, module, None)
+    if medium == "images":  # the module that was imported is forgotten
+        fresh = LazyModule(module, "reading images", extra=extra)
+        monkeypatch.setattr("lookalike.images.workers.pillow", fresh)
     said = service.refused(
         422, "missing_dependency", "POST", f"/v1/collections/{medium}/query/file", data
     )
@@ -421,18 +419,19 @@ def test_passages_are_found_by_their_characters(service: Running) -> None:
     assert remote.search(query).ids == ["moby"] and remote.parts
     with pytest.raises(la.errors.ArgumentError, match="signatures of parts"):
         remote.add(["x"], signatures=[np.zeros((1, 8), np.uint8)])
-    for path, body in (
+    refused: list[tuple[str, dict[str, Any]]] = [
         ("query", {"signature": "00" * 8}),
         ("query/batch", {"signatures": ["00" * 8]}),
         ("query/batch", {"ids": ["moby"]}),
         ("pairs", {"radius": 3}),
         ("dedup", {"radius": 3}),
-    ):
-        service.refused(422, "parts", "POST", f"/v1/collections/p/{path}", body)
+    ]
+    for path, sent in refused:
+        service.refused(422, "parts", "POST", f"/v1/collections/p/{path}", sent)
     for path in ("groups", "map", "distances"):
         service.refused(422, "parts", "GET", f"/v1/collections/p/{path}")
-    body = {"documents": [{"id": "x", "signature": "00" * 8}]}
-    service.refused(422, "parts", "PUT", "/v1/collections/p/documents", body)
+    sent = {"documents": [{"id": "x", "signature": "00" * 8}]}
+    service.refused(422, "parts", "PUT", "/v1/collections/p/documents", sent)
     for wrong in ({"method": "simhash", "words": 3}, {"method": "videos", "bits": 64}):
         service.refused(
             422, "bad_argument", "POST", "/v1/collections", {"name": "w", "signer": wrong}

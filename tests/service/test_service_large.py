@@ -113,7 +113,7 @@ def test_whoever_is_counted_has_the_same_room(
     log = Log("error", io.StringIO())
     service = Service(ServeSettings(), open_library(tmp_path / "docs.db"), tmp_path, log)
     body = BatchQueryBody.model_validate({"texts": ["number"] * 3, "include_text": True, **how})
-    asking = queries._Queries(service, "wide", JSON, queries._options(body, service))
+    asking = queries.Queries(service, "wide", JSON, queries.question_options(body, service))
     whole = asking.answer_batch(body)
     service.settings = ServeSettings(max_answer=len(whole))
     counted = service.metrics.candidates.labels("wide")._sum
@@ -207,7 +207,7 @@ def test_answers_together_are_no_larger_than_one(service: Service) -> None:
     told = service.library.collection("told")
     for k, together in ((5, True), (9, False)):  # 50,000 bytes each; 90,000 of other documents each
         body = QueryBody.model_validate({"id": "d00", "k": k})
-        asking = queries._Queries(service, "told", JSON, queries._options(body, service))
+        asking = queries.Queries(service, "told", JSON, queries.question_options(body, service))
         asked = [told.get(id).signature.tobytes() for id in ("d00", "d20", "d39")]  # type: ignore[union-attr]
         replies = asking.answer_all(asked)
         sizes = [len(reply) for reply in replies if isinstance(reply, bytes)]
@@ -220,8 +220,10 @@ def test_whoever_is_answered_with_others_gets_what_they_get_alone(service: Servi
     told = service.library.collection("told")
     told.upsert(["huge"], ["entirely different"], metadata=[{"told": "x" * MOST}])
     asked = ["entirely different" if number % 5 == 2 else "number" for number in range(40)]
-    question = queries._options(QueryBody.model_validate({"text": "number", "k": 5}), service)
-    answer = queries._Queries(service, "told", JSON, question).answer_all
+    question = queries.question_options(
+        QueryBody.model_validate({"text": "number", "k": 5}), service
+    )
+    answer = queries.Queries(service, "told", JSON, question).answer_all
     alone = answer(["number"])[0]
     batches: list[int] = []
 
@@ -245,12 +247,14 @@ def test_answers_together_fail_alone(service: Service) -> None:
     pages.upsert(["huge"], ["entirely different"], metadata=[{"n": 1 << 70}])
     told.upsert(["huge"], ["entirely different"], metadata=[{"told": "x" * MOST}])
     asked = ["number", "entirely different", "number"]
-    question = queries._options(QueryBody.model_validate({"text": "number", "k": 1}), service)
+    question = queries.question_options(
+        QueryBody.model_validate({"text": "number", "k": 1}), service
+    )
     for name, format, code in (
         ("pages", MESSAGEPACK, "not_in_messagepack"),
         ("told", JSON, "answer_too_large"),
     ):
-        first, refused, last = queries._Queries(service, name, format, question).answer_all(asked)
+        first, refused, last = queries.Queries(service, name, format, question).answer_all(asked)
         assert isinstance(first, bytes) and first == last
         assert isinstance(refused, Exception) and problem_of(refused).code == code
     for docs in (pages, told):

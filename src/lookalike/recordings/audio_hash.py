@@ -194,10 +194,9 @@ class AudioHash(PartSigner):
             for start in range(0, len(columns), at_once)
         )
         try:
-            words, offsets, *facts = words_in(pieces, rate, self._words_at)
+            words, offsets, seconds, bandwidth, waveform = words_in(pieces, rate, self._words_at)
         except DocumentError as error:
             raise DocumentError(f"recording {error}") from error
-        seconds, bandwidth, waveform = facts
         info = AudioInfo(
             seconds, rate, channels, "samples", True, bandwidth=bandwidth, waveform=waveform
         )

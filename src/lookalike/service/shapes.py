@@ -439,16 +439,17 @@ def _place(match: Match, signer: Signer | None, query: str | None) -> dict[str, 
     """Return where a document matches: in seconds, in words and characters, or in positions."""
     unit = signer.unit if isinstance(signer, PartSigner) else PartSigner.unit
     names = ("start", "query_start", "length", "offset")
-    numbers = {name: getattr(match, name) for name in names}
+    numbers: dict[str, Any] = {name: getattr(match, name) for name in names}
+    words = match.length or 0
     if unit == "milliseconds":
         unit, numbers = "seconds", {name: value / 1000 for name, value in numbers.items()}
     numbers["start"] = max(0, numbers["start"])
     place = {"unit": unit, **numbers}
     if unit == "words":
         if query is not None:
-            place["query_characters"] = character_range(query, numbers["query_start"], match.length)
+            place["query_characters"] = character_range(query, numbers["query_start"], words)
         if match.text is not None:
-            place["characters"] = character_range(match.text, numbers["start"], match.length)
+            place["characters"] = character_range(match.text, numbers["start"], words)
     return place
 
 

@@ -123,15 +123,16 @@ async def query_file(
     """
     service = context.service
     try:
-        body = QueryOptions(
-            k=k, radius=radius, where=_object("where", where) or None, exclude=exclude or [],
-            min_score=min_score, include_text=include_text, explain=explain,
-        )  # fmt: skip
+        body = QueryOptions.model_validate({
+            "k": k, "radius": radius, "where": _object("where", where) or None,
+            "exclude": exclude or [], "min_score": min_score, "include_text": include_text,
+            "explain": explain,
+        })  # fmt: skip
     except ValidationError as error:
         raise bad_body(error) from None
     check_options(body, 1, service)
     docs = await _of_files(context, name)
-    asking = Queries(service, name, context.format, question_options(body, service, docs))
+    asking = Queries(service, name, context.format, question_options(body, service, docs.parts))
 
     def found(docs: Collection) -> bytes:
         return asking.of_file(docs, _signed(docs, path, preview))

@@ -83,7 +83,7 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     service = context.service
     check_options(body, 1, service)
     docs = await service.collection(name)
-    asking = Queries(service, name, context.format, question_options(body, service, docs))
+    asking = Queries(service, name, context.format, question_options(body, service, docs.parts))
     threads = _threads(body, service, docs, 1)
     if body.id is not None:
         return await context.reply(await threads(asking.like, body.id))
@@ -117,15 +117,15 @@ async def query_batch(context: Context, name: CollectionName, body: BatchQueryBo
     for place, text in enumerate(body.texts or ()):
         check_text(f"text {place}", text, service.settings.max_text)
     docs = await service.collection(name)
-    asking = Queries(service, name, context.format, question_options(body, service, docs))
+    asking = Queries(service, name, context.format, question_options(body, service, docs.parts))
     threads = _threads(body, service, docs, number)
     return await context.reply(await threads(asking.answer_batch, body))
 
 
-def question_options(body: QueryOptions, service: Service, docs: Collection) -> dict[str, Any]:
+def question_options(body: QueryOptions, service: Service, parts: bool = False) -> dict[str, Any]:
     """Return the options of the `Question` about each query of a body."""
     return {
-        "k": body.k or (_USUAL if docs.parts else None), "radius": body.radius,
+        "k": body.k or (_USUAL if parts else None), "radius": body.radius,
         "limit": body.limit or min(_MOST, service.settings.max_k), "where": body.where,
         "exclude": tuple(body.exclude), "explain": body.explain, "text": body.include_text,
         "mask": body.mask, "plan": body.plan, "by": body.by, "min_score": body.min_score,
@@ -299,15 +299,13 @@ class Queries:
         signer = docs.signer if docs.parts else None
         return answer_value(answer, self.service.similarities(docs, answer), signer, query)
 
-    def _encoded(
-        self, docs: Collection, asked: Sequence[Any], position: int, answer: Answer
-    ) -> bytes:
+    def _encoded(self, docs: Collection, asked: Any, position: int, answer: Answer) -> bytes:
         """Return an answer; where parts match is told of queries that are texts."""
         query = asked[position] if docs.parts and position < len(asked) else None
         return encode(self._value(docs, answer, query), self.format)
 
     def _encoded_or_refused(
-        self, docs: Collection, asked: Sequence[Any], position: int, answer: Answer
+        self, docs: Collection, asked: Any, position: int, answer: Answer
     ) -> bytes | Problem:
         """Return an answer, or the error if only this answer cannot be encoded."""
         try:
