@@ -108,7 +108,7 @@ def test_files_are_added_and_wrong_ones_named(opened: Any, tmp_path: Path) -> No
     fits(opened)
     row.locator("a.id").click()
     expect(opened.locator("h1")).to_have_text("<b>& new.png")
-    expect(opened.locator(".preview figcaption")).to_contain_text("PNG")
+    expect(opened.locator(".preview figcaption").first).to_contain_text("PNG")
     expect(opened.locator(".match .head .id").first).to_be_visible()
     fits(opened)
 
