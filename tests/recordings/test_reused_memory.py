@@ -16,9 +16,9 @@ from lookalike.recordings import workers
 
 hash = workers._hasher()
 path = sys.argv[1].encode()
-hash(path, "bands")  # imports, tables and the first arrays
+hash(path, "bands", False)  # imports, tables and the first arrays
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-hash(path, "bands")
+hash(path, "bands", False)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 

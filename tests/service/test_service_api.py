@@ -355,6 +355,7 @@ def test_snapshots_are_downloaded_and_can_be_opened(pages: Running, tmp_path: Pa
 
 def test_health_metrics_and_description(pages: Running) -> None:
     pages.good("POST", f"{BASE}/query", {"text": "x"})
+    pages.good("POST", f"{BASE}/query", {"text": "x", "explain": True})  # always counted
     assert pages.good("GET", "/healthz")["status"] == "ok"
     assert pages.good("GET", "/readyz")["status"] == "ready"
     _, _, raw = pages.ask("GET", "/metrics")
