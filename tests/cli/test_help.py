@@ -41,7 +41,8 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 
 IN_WORDS = {
     "named by date and time",
-    "detected", "detected, or row numbers", "all cores", "by the size", "all of them", "all of it", "all but previews",
+    "detected", "detected, or row numbers", "all cores", "by the size", "all of them", "all of it",
+    "all but previews",
     "derived from the threshold", "not limited", "from the file extension", "beside the database",
     "that in the snapshot", "that of the file", "the only one there is", "error",
     "stop with an error", "what SliceIndex chooses", "the same as --expand", "1, all pairs",
