@@ -27,7 +27,7 @@ TASK = "collections"
 PURPOSE = "serve collections over HTTP, with a web page"
 DESCRIPTION = """\
 Serve the collections of a database, or of all databases of a folder, over
-HTTP, with a web page: texts, passages, images, recordings, videos or
+HTTP, with a web page. They hold texts, images, recordings, videos or
 signatures. Without a database, serve an example."""
 ARGUMENTS = """
   [DATABASE]           SQLite file, folder of them (NAME.db is the collection NAME), or
