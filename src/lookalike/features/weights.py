@@ -84,6 +84,11 @@ class Vocabulary:
         """Number of documents that were counted."""
         return self._native.totals[0]
 
+    def common_features(self) -> NDArray[np.uint64]:
+        """Return the features of more than `common` documents, ascending."""
+        features, documents, _ = self._native.arrays()
+        return np.sort(features[documents > (NEVER_COMMON if self.common is None else self.common)])
+
     def observe(
         self,
         source: _native.Source,
