@@ -163,3 +163,23 @@ def test_statistics_are_words(folder: Path, capsys: pytest.CaptureFixture[str]) 
     printed = capsys.readouterr().out
     assert "False" not in printed and "None" not in printed
     assert "keeps_text      yes" in printed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate s.lookalike",
+        "pairs s.lookalike --threshold 0.8",
+        "index s.lookalike -o x.lookalike",
+        "passages docs.jsonl words",
+        "collection search docs.db words",
+        "collection create new.db",
+    ],
+)
+def test_common_is_for_commands_that_read_documents(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    said = refused([*command.split(), "--common", "5"], capsys)
+    assert said.startswith("unknown option --common; it is for commands that read the documents")
+    assert "sign --fit" in said and "cluster" in said

@@ -99,6 +99,13 @@ _MEANT = {
 """Options of other tools, and what they are called here; empty where there is nothing like it."""
 
 
+_ELSEWHERE = {
+    "--common": "it is for commands that read the documents: dedup, compare --in, search --in, "
+    "cluster, overlaps, and sign --fit for signatures without common features",
+}
+"""Options of some commands, and what to tell in the others."""
+
+
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Shows an option as `-o, --output FILE`, without the spellings of other tools."""
 
@@ -217,6 +224,8 @@ class Parser(argparse.ArgumentParser):
         known = self._option_string_actions
         if name in known:
             return
+        if name in _ELSEWHERE:
+            self.error(f"unknown option {name}; {_ELSEWHERE[name]}")
         if name in _MEANT:
             meant = _MEANT[name] if _MEANT[name] in known else None
         elif any(one.startswith(name) for one in known):

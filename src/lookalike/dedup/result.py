@@ -101,8 +101,8 @@ class DedupCounts(Displayed):
     proposed_pairs: int = 0
     """Pairs of different texts that signatures, samples or common features propose."""
     compared_pairs: int = 0
-    """Proposed pairs that were compared; the signatures of the others suggest a similarity far below
-    the threshold, or, with `exact`, they cannot reach it.
+    """Proposed pairs that were compared. The signatures of the others suggest a similarity far
+    below the threshold; with `exact`, the others cannot reach it.
     """
     partly_compared: int = 0
     """Different documents with so many possible partners that they were compared with only some;

@@ -109,11 +109,7 @@ def count_lines(result: Summarized) -> list[Line]:
         proposed = f"of {counts.proposed_pairs:,} proposed ones; {words.unlikely}"
         lines.append(("compared pairs", f"{counts.compared_pairs:,}", proposed))
     rare = [
-        (
-            "partly compared",
-            counts.partly_compared,
-            "with some of too many similar ones: see the warning",
-        ),
+        ("partly compared", counts.partly_compared, "with some of too many similar ones"),
         ("common features", counts.common_features, "left out: in more documents than --common"),
         ("only common", counts.only_common, f"{words.items} that have no other features"),
         ("in the old corpus", counts.in_old, f"dropped because of {words.old} there"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from lookalike.checks import thread_count
 from lookalike.cli import common, kinds
-from lookalike.cli.parser import Parser, refuse_given
+from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import say, say_json
 from lookalike.corpora.lengths import SHORT_CHARACTERS, SHORT_SHARE, TextLengths
 from lookalike.corpora.opening import expand_paths
@@ -51,8 +51,6 @@ input:
 {kinds.KIND}
 signatures:
   --fit                learn word weights from the corpus first, for simhash and topsig
-  --common N           leave out features that more than N documents have, with --fit (default:
-                       no limit)
   --like FILE          sign like this file of signatures or index, with its learned weights
 advanced options:
 {common.CORPUS_DETAILS}
@@ -81,12 +79,14 @@ methods:
   simhash  cosine of word {_SIMHASH.ngram}-grams, in {_SIMHASH.bits} bits: near-duplicates
   topsig   cosine of word {_TOPSIG.ngram}-grams, in {_TOPSIG.bits} bits: documents on one subject
   To search by a few words: --method topsig --ngram 1 --bits 1024 --fit
+  --common is learned with --fit, too.
 """
 
 
 def add(parser: Parser) -> None:
     """Declare the settings that `dedup` has, too."""
     common.add_settings(parser, "signatures", ("method", "bits", "ngram"), signs=True)
+    common.add_settings(parser, ADVANCED, only=("common",))
 
 
 def run(options: argparse.Namespace) -> None:
@@ -233,7 +233,7 @@ def _settings(signer: DocumentSigner) -> dict[str, Any]:
     return described
 
 
-_OF_TEXT = ("weights", "fit", "common", "bit_weights", "like")
+_OF_TEXT = ("weights", "fit", "bit_weights", "like")
 
 
 def _sign_files(options: argparse.Namespace, kind: str) -> None:
