@@ -265,6 +265,11 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unknown option {words[0]}")
         self.error(f"unexpected: {' '.join(words)}; {self.expected}")
 
+    @property
+    def has_commands(self) -> bool:
+        """Whether a command, or an action, has to follow."""
+        return self._commands() is not None
+
     def _commands(self) -> Any:
         """Return what holds the parsers of its commands, if it has commands."""
         found = [one for one in self._actions if isinstance(one, argparse._SubParsersAction)]
