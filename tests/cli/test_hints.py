@@ -215,6 +215,13 @@ def test_sign_needs_a_name_for_other_inputs(
     assert said == "--output is missing; give a name, such as NAME.lookalike"
 
 
+def test_search_without_an_index(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    said = refused(["search", "some words"], capsys)
+    assert said.startswith("there is no index 'some words'; INDEX comes first")
+    assert "expected texts" in refused(["search", "s.lookalike"], capsys)
+
+
 @pytest.mark.parametrize("command", [[], ["collection"], ["audio"]])
 def test_a_command_with_actions_shows_its_help(
     command: list[str], capsys: pytest.CaptureFixture[str]

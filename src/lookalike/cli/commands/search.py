@@ -127,6 +127,11 @@ def run(options: argparse.Namespace) -> None:
         )
     take_files(options)
     given = [bool(options.queries), options.file is not None, options.signatures is not None]
+    if not any(given) and not is_there(options.index):
+        query = escape_terminal(repr(str(options.index)), LONGEST_ID)
+        raise ArgumentError(
+            f"there is no index {query}; INDEX comes first: lookalike search INDEX {query}"
+        )
     if sum(given) != 1:
         raise ArgumentError(
             Said("queries"),
