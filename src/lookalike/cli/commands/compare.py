@@ -69,8 +69,8 @@ DETAILS = """\
 Without colors, deleted words are shown as [-...-], inserted ones as {+...+}. Web pages are compared
 by their main text; --format files compares their source, --format html reads any file as a page.
 Documents may have up to 256 MB. The diff stops after about 200 changes (docs/commands.md).
-With --common N and --in, also shown: the similarities of sets without the features that more than
-N documents have, with weights by rarity and without.
+--common N, with --in, also shows similarities without the features that more than N documents have:
+those of sets, and those with weights by rarity.
 """
 
 

@@ -46,8 +46,7 @@ DESCRIPTION = "Sign every document of a corpus, and write signatures, ids and si
 ARGUMENTS = f"""
 {common.INPUT}
   -o --output FILE     file to write: NAME.lookalike or NAME.npy; for images also NAME.csv, a list
-                       of hexadecimal hashes (default: the name of INPUT with .lookalike, in the
-                       current folder)
+                       of hexadecimal hashes (default: the name of INPUT with .lookalike)
   --json
   --quiet
 input:
@@ -71,6 +70,7 @@ EXAMPLES = """\
   lookalike sign more.jsonl --like topics.lookalike -o more.lookalike
 """
 DETAILS = f"""\
+Without -o, the file is written to the current folder, if it does not exist yet.
 NAME.lookalike holds signatures, ids (or row numbers) and the signer. Documents without words are
 skipped. NAME.npy holds the signatures alone, uint8[n, bits // 8], one row per document. The corpus
 may be larger than memory. The ids of images are their paths. NAME.csv has a line per image: hash,
