@@ -54,7 +54,8 @@ class Origin:
     @classmethod
     def of(cls, options: argparse.Namespace, index: Index) -> Origin | None:
         """Return the corpus that --in names; None if there is no such option."""
-        measure, most = (getattr(options, name, None) for name in ("measure", "common"))
+        measure = getattr(options, "measure", None)
+        most = most_common(getattr(options, "common", None))
         if options.origin is None:
             names = [name for name in ("columns", "measure", "common") if hasattr(options, name)]
             refuse_given(options, names, "needs the signed corpus: --in CORPUS")
@@ -73,7 +74,7 @@ class Origin:
         if index.names is None:
             columns = Columns(columns.text, None)  # documents are known by their rows
         weights = None
-        if most_common(most) is not None or measure in RARITY_MEASURES:
+        if most is not None or measure in RARITY_MEASURES:
             measure = measure or signer.measure
             refuse_common_cosine(measure)
             weights = corpus_weights(
