@@ -40,8 +40,12 @@ MADE = 20_000
 """Texts without spaces that are made."""
 CASES = (
     "words-titles", "words-synopses", "words-sources", "words-unspaced", "words-edited",
-    "words-million", "words-import",
+    "words-fusion-titles", "words-fusion-synopses", "words-million", "words-import",
 )  # fmt: skip
+DEPTH, SMOOTHING = 100, 60
+"""Documents of each ranking that are fused, and what is added to their ranks before (Cormack)."""
+SHARES = (0.5, 0.75, 0.9)
+"""Weights of the ranks by words in fusions; those by signatures have the rest."""
 
 Pairs = list[tuple[str, str]]
 """A query, and the text that it looks for."""
@@ -59,6 +63,8 @@ def run_words(names: Sequence[str], folder: Path | None, *, part: int) -> Iterat
         "words-sources": partial(
             _found, pairs=partial(_sources, folder, part), gate="W5", least=85
         ),
+        "words-fusion-titles": partial(_fused, pairs=partial(_titles, folder, part)),
+        "words-fusion-synopses": partial(_fused, pairs=partial(_synopses, folder, part)),
         "words-edited": partial(_edited, folder=folder, part=part),
         "words-unspaced": partial(_unspaced, count=MADE // part),
         "words-million": partial(_million, folder=folder, count=MILLION // part),
@@ -169,21 +175,8 @@ def _edited(name: str, folder: Path, part: int) -> QualityResult:
         return lambda: np.asarray(index.search(signer.sign(asked), K).ids, np.int64), seconds
 
     start = perf_counter()
-    batches = (
-        Bags.of(at, [str(one) for one in range(len(texts[at : at + BATCH]))],
-                bags_of(texts[at : at + BATCH], "porter"))
-        for at in range(0, len(texts), BATCH)
-    )  # fmt: skip
-    index = WordIndex.build(batches)
+    index = _word_index(texts)
     building = perf_counter() - start
-
-    def by_words() -> NDArray[np.int64]:
-        found = np.full((len(asked), K), -1, np.int64)
-        for row, query in zip(found, asked, strict=True):
-            numbers = index.search(words_of_query(query, "porter").hashes[:64], K).numbers
-            row[: len(numbers)] = numbers
-        return found
-
     entries = []
     for title, signer in (
         ("SimHash, 128 bits", la.SimHash(bits=128)),
@@ -193,9 +186,85 @@ def _edited(name: str, folder: Path, part: int) -> QualityResult:
         size = signer.bits / 8
         entries.append(Entry(title, search, len(asked), judge, seconds, size))
     size = index.memory_bytes / len(texts)
+    by_words = partial(_best_by_words, index, asked, K)
     entries.append(Entry("by words", by_words, len(asked), judge, building, size))
     title = f"{len(asked):,} edited documents look for their new version among {len(texts):,}"
     return run_entries(name, title, entries, len(asked), Effort(rounds=2, seconds=1.0))
+
+
+def _word_index(texts: Sequence[str]) -> WordIndex:
+    """Return the index in memory that a collection would have of these texts."""
+    parts = ((at, texts[at : at + BATCH]) for at in range(0, len(texts), BATCH))
+    return WordIndex.build(
+        Bags.of(at, [str(one) for one in range(len(some))], bags_of(some, "porter"))
+        for at, some in parts
+    )
+
+
+def _best_by_words(index: WordIndex, asked: Sequence[str], most: int) -> NDArray[np.int64]:
+    """Return the best documents of each query, -1 where there are fewer."""
+    found = np.full((len(asked), most), -1, np.int64)
+    for row, query in zip(found, asked, strict=True):
+        numbers = index.search(words_of_query(query, "porter").hashes[:64], most).numbers
+        row[: len(numbers)] = numbers
+    return found
+
+
+def fused(rankings: Sequence[NDArray[np.int64]], weights: Sequence[float]) -> NDArray[np.int64]:
+    """Return the first K of each query by reciprocal rank fusion; -1 is no document."""
+    found = np.full((len(rankings[0]), K), -1, np.int64)
+    for number, row in enumerate(found):
+        scores: dict[int, float] = {}
+        for ranking, weight in zip(rankings, weights, strict=True):
+            for rank, id in enumerate(ranking[number].tolist(), start=1):
+                if id >= 0:
+                    scores[id] = scores.get(id, 0.0) + weight / (SMOOTHING + rank)
+        best = sorted(scores, key=lambda id: (-scores[id], id))[:K]
+        row[: len(best)] = best
+    return found
+
+
+def _fused(name: str, pairs: Callable[[], Pairs]) -> QualityResult:
+    """Look for texts by words, by fitted TopSig with masks, and by both ranks together.
+
+    Queries are those of `_found`, some of them. No gate: it decides whether ranks should be fused.
+    """
+    known = pairs()
+    texts = [text for _, text in known]
+    odd = np.arange(1, len(known), 2)
+    right = np.random.default_rng(0).choice(odd, min(2 * QUERIES, len(odd)), replace=False)
+    asked = [known[at][0] for at in right]
+    start = perf_counter()
+    words = _word_index(texts)
+    building = perf_counter() - start
+    start = perf_counter()
+    signer = la.TopSig(1024, features=la.Words(ngram=1)).fit(texts)
+    index = la.ScanIndex(signer.sign(texts))
+    signing = perf_counter() - start
+
+    def judge(ids: NDArray[np.int64]) -> Quality:
+        found = ids[:, :K] == right[:, None]
+        return {"found@1": float(found[:, 0].mean()), f"found@{K}": float(found.any(axis=1).mean())}
+
+    def by_signatures() -> NDArray[np.int64]:
+        signatures, masks = signer.sign(asked, mask=True)
+        return np.asarray(index.search(signatures, DEPTH, masks=masks).ids, np.int64)
+
+    by_words = partial(_best_by_words, words, asked, DEPTH)
+
+    def by_both(share: float) -> NDArray[np.int64]:
+        return fused([by_words(), by_signatures()], [share, 1 - share])
+
+    entries = [
+        Entry("by words", by_words, len(asked), judge, building),
+        Entry("TopSig, masks", by_signatures, len(asked), judge, signing),
+        *(
+            Entry(f"both, words {share:.0%}", partial(by_both, share), len(asked), judge)
+            for share in SHARES
+        ),
+    ]
+    title = f"{len(asked):,} short texts look for their own among {len(texts):,}, ranks fused"
+    return run_entries(name, title, entries, len(asked), Effort(rounds=1, seconds=0.1))
 
 
 def _found(name: str, pairs: Callable[[], Pairs], gate: str, least: int) -> QualityResult:

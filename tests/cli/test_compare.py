@@ -130,7 +130,8 @@ def test_weights_are_those_of_dedup(tmp_path: Path, capsys: pytest.CaptureFixtur
     lines = [json.dumps({"id": row, "text": text}) + "\n" for row, text in enumerate(texts)]
     source.write_text("".join(lines))
     for common in ([], ["--common", "2"]):
-        for measure in ("weighted-jaccard", "weighted-containment"):
+        plain = ["jaccard", "containment"] if common else []
+        for measure in ("weighted-jaccard", "weighted-containment", *plain):
             options = ["--in", str(source), "0", "2", "--measure", measure, *common]
             found = compared(capsys, *options)
             pairs = la.dedup(
@@ -138,16 +139,21 @@ def test_weights_are_those_of_dedup(tmp_path: Path, capsys: pytest.CaptureFixtur
             ).different_pairs
             (pair,) = np.flatnonzero((pairs.left == 0) & (pairs.right == 2))
             assert found["weighted"] == {measure: pairs.similarity[pair]}
-            assert found["methods"] == [] and found["containment"] is None
+            if measure not in plain:
+                assert found["methods"] == [] and found["containment"] is None
     every = compared(capsys, "--in", str(source), "0", "2", "--common", "2")
-    assert list(every["weighted"]) == ["weighted-jaccard", "weighted-containment"]
+    names = ["weighted-jaccard", "weighted-containment", "jaccard", "containment"]
+    assert list(every["weighted"]) == names
     assert len(every["methods"]) == 3
     assert "weighted" not in compared(capsys, "--in", str(source), "0", "2")
     assert main(["compare", "--in", str(source), "0", "2", "--common", "2"]) == 0
-    assert "Weighted-jaccard of word 5-grams" in capsys.readouterr().out
-    plain = ["compare", str(source), str(source)]
-    assert "--common needs --in CORPUS" in refused([*plain, "--common", "2"], capsys)
-    message = refused([*plain, "--measure", "weighted-jaccard"], capsys)
+    shown = capsys.readouterr().out
+    assert "Weighted-jaccard of word 5-grams" in shown and "without what is common" in shown
+    command = ["compare", "--in", str(source), "0", "2", "--common", "2", "--measure", "cosine"]
+    assert "--common does nothing for cosine" in refused(command, capsys)
+    files = ["compare", str(source), str(source)]
+    assert "--common needs --in CORPUS" in refused([*files, "--common", "2"], capsys)
+    message = refused([*files, "--measure", "weighted-jaccard"], capsys)
     assert "what features weigh is not known; give --in CORPUS" in message
 
 

@@ -52,6 +52,7 @@ IN_WORDS = {
     "flips if QUERIES have weights, otherwise blocks",
     "square root of half the number of documents, at most 50, then split or merged by topic",
     "detected, or the first heading",
+    "the name of INPUT with .lookalike",
     "words; dedup of short documents: short",
     "signature, if it exists", "what the signatures estimate, jaccard or cosine",
     "that of the signatures", "derived from the size", "no limit", "rebuild an existing one",

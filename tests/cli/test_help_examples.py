@@ -33,7 +33,7 @@ BEFORE: dict[str, list[str]] = {
     "dedup": ["lookalike dedup yesterday.jsonl --save-signatures seen.lookalike"],
     "pairs": ["sign", "lookalike pairs corpus.lookalike --threshold 0.8 -o pairs.parquet"],
     "index": ["sign"],
-    "search": ["sign", "index"],
+    "search": ["index"],
     "match": [
         "lookalike sign new.jsonl -o new.lookalike",
         "lookalike sign more.jsonl -o queries.npy",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -163,3 +164,69 @@ def test_statistics_are_words(folder: Path, capsys: pytest.CaptureFixture[str]) 
     printed = capsys.readouterr().out
     assert "False" not in printed and "None" not in printed
     assert "keeps_text      yes" in printed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate s.lookalike",
+        "pairs s.lookalike --threshold 0.8",
+        "index s.lookalike -o x.lookalike",
+        "passages docs.jsonl words",
+        "collection search docs.db words",
+        "collection create new.db",
+    ],
+)
+def test_common_is_for_commands_that_read_documents(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    said = refused([*command.split(), "--common", "5"], capsys)
+    assert said.startswith("unknown option --common; it is for commands that read the documents")
+    assert "sign --fit" in said and "cluster" in said
+
+
+@pytest.mark.parametrize(
+    ("input", "name"),
+    [("docs.jsonl", "docs"), ("docs.jsonl.gz", "docs"), ("some.files/", "some.files")],
+)
+def test_sign_names_its_output_like_its_input(
+    input: str, name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("docs.jsonl.gz").write_bytes(gzip.compress(Path("docs.jsonl").read_bytes()))
+    Path("some.files").mkdir()
+    Path("some.files/a.txt").write_text("a document of a few words, or of some more")
+    assert main(["sign", input, "--quiet"]) == 0
+    made = Path(f"{name}.lookalike")
+    assert len(la.open_index(made)) == (1 if input.endswith("/") else 5)
+    before = made.read_bytes()
+    capsys.readouterr()
+    said = refused(["sign", input], capsys)
+    assert said == f"--output is missing, and {made} exists; to replace it, use -o {made}"
+    assert made.read_bytes() == before
+
+
+@pytest.mark.parametrize("inputs", [["docs.jsonl", "docs.jsonl"], ["-"], ["*.jsonl"], ["s3://a/b"]])
+def test_sign_needs_a_name_for_other_inputs(
+    inputs: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    said = refused(["sign", *inputs], capsys)
+    assert said == "--output is missing; give a name, such as NAME.lookalike"
+
+
+def test_search_without_an_index(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    said = refused(["search", "some words"], capsys)
+    assert said.startswith("there is no index 'some words'; INDEX comes first")
+    assert "expected texts" in refused(["search", "s.lookalike"], capsys)
+
+
+@pytest.mark.parametrize("command", [[], ["collection"], ["audio"]])
+def test_a_command_with_actions_shows_its_help(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(command)
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"usage: {' '.join(['lookalike', *command])}") and "search" in shown

@@ -13,6 +13,7 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from support.cases import cli_corpus
+from support.oracles import dedup as oracle
 from support.running.refusals import refused
 
 TEXTS = cli_corpus.many(150, seed=2)
@@ -264,3 +265,51 @@ def test_a_measure_needs_documents(
     command.remove("a text")
     assert main([*command, *given]) != 0
     assert "--measure compares documents, but --signatures has none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("measure", "limited"),
+    [
+        ("jaccard", True),
+        ("containment", True),
+        ("weighted-jaccard", True),
+        ("weighted-jaccard", False),
+        ("weighted-containment", False),
+    ],
+)
+def test_features_weigh_by_their_rarity_in_the_corpus(
+    signer: Any, measure: str, limited: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Features that more than N documents have do not count; every document is compared."""
+    given = ["--threshold", "0.2", "--in", "corpus.jsonl", "--measure", measure]
+    common = (30 if signer.features.ngram == 1 else 2) if limited else None
+    given += [] if common is None else ["--common", str(common)]
+    (answer,) = searched(capsys, TEXTS[2], *given)
+    sets = {
+        text: set(oracle.shingles(text, signer.features.ngram)) for text in dict.fromkeys(TEXTS)
+    }
+    rare = measure.startswith("weighted-")
+    weights = oracle.frequency_weights(list(sets.values()), rare=rare, common=common)
+    assert common is None or 0.0 in weights.values()
+    expected = {}
+    for name in la.open_index("signatures.lookalike").names or ():
+        other = sets[TEXTS[int(name.split()[1])]]
+        base = measure.removeprefix("weighted-")
+        value = oracle.weighted_similarity(base, sets[TEXTS[2]], other, weights)
+        if value >= 0.2 - 1e-9:
+            expected[name] = pytest.approx(value, abs=1e-4)
+    assert {row["id"]: row["similarity"] for row in answer["results"]} == expected
+    assert answer["exact"]
+    similarities = [row["similarity"] for row in answer["results"]]
+    assert len(similarities) and similarities == sorted(similarities, reverse=True)
+
+
+def test_common_is_refused_where_it_does_nothing(
+    signer: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["search", "signatures.lookalike", "a text", "--common", "3"]
+    assert "--common needs the signed corpus: --in CORPUS" in refused(command, capsys)
+    command += ["--in", "corpus.jsonl", "--measure", "cosine"]
+    assert "--common does nothing for cosine" in refused(command, capsys)
+    command = ["search", "signatures.lookalike", "a text", "--in", "corpus.jsonl"]
+    assert "--common is 1" in refused([*command, "--common", "1"], capsys)

@@ -604,3 +604,16 @@ def test_a_new_handle_of_every_kind(new_url: Callable[[], str]) -> None:
             one.add([f"d{at}"], [f"fox number {at}"])
             assert two.search("fox").ids == [f"d{n}" for n in range(at + 1)]
             assert two.search("number 3").version == at + 1
+
+
+def test_an_answer_shows_percentages_and_why_nothing_matches(tmp_path: Path) -> None:
+    with la.open_collection(tmp_path / "docs.db", purpose="search") as docs:
+        docs.add(["a", "b"], ["the quick brown fox", "a slow fox"])
+        found = docs.search("quick fox")
+        percent = [f"{match.score:.0%}" for match in found]
+        assert repr(found) == f"Answer({{'a': {percent[0]}, 'b': {percent[1]}}}, exact=True)"
+        assert percent[0] == "100%" != percent[1]
+        nothing = docs.search("zxqv")
+        assert repr(nothing) == f"Answer({{}}, exact=True, no_match={nothing.no_match!r})"
+        similar = docs.search("the quick brown fox", by="similar", k=1)
+        assert repr(similar) == "Answer({'a': 0}, exact=True)"

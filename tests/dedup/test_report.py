@@ -48,6 +48,7 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     result = la.dedup(corpus(), threshold=0.7, permutations=256)
     counts = result.counts
     assert counts.exact_duplicates and counts.near_duplicates and len(result.rejected)
+    assert counts.compared_pairs < counts.proposed_pairs
     page = page_of(result, tmp_path)
     assert tiles(page) == {
         "documents": f"{counts.documents:,}",
@@ -56,6 +57,7 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
         "near-duplicates": f"{counts.near_duplicates:,}",
         "lowest similarity": f"{int(10_000 * np.nanmin(result.similarity)) / 10_000:.4f}",
         "groups": f"{counts.groups:,}",
+        "compared pairs": f"{counts.compared_pairs:,}",
         "saved": f"{(counts.bytes_saved or 0) / counts.bytes:.1%}",
     }
     assert f"Of {counts.documents:,} documents, {counts.kept:,} are kept" in page.text

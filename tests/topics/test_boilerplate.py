@@ -61,10 +61,45 @@ def test_names_beside_initials_and_addresses() -> None:
     ]
     assert names_of_persons("Max\n  Muster  <max AT x DOT org>") == ["Max\n  Muster"]
     assert names_of_persons("The Session Initiation Protocol, see above. In general") == []
+    assert names_of_persons("Max Muster (MM) <mm@x.org>") == ["Max Muster"]
 
 
 @pytest.mark.parametrize(
-    "part", ["A. ", "A.A.", "A", "a", "Ab ", "Ab-", "Ab <a", "<a", " ", "Ab, ", "a@", "\n"]
+    ("line", "names"),
+    [
+        ("Copyright (C) 2001-2005, 2007 Jane Roe", ["Jane Roe"]),
+        ("Copyright: 1999 by Jane Roe and Max Muster", ["Jane Roe and Max Muster"]),
+        ("© 2010, Jane Roe, Example Inc", ["Jane Roe, Example Inc"]),
+        ("           2012 Jane Roe", ["Jane Roe"]),
+        ("(c) 1998 Anna-Maria O'Neil.", ["Anna-Maria O'Neil"]),
+        ("the year 2012 Max was born", []),
+        ("Copyright law of 1998", []),
+        ("version 2012 is here", []),
+    ],
+)
+def test_names_after_the_years_of_a_copyright(line: str, names: list[str]) -> None:
+    assert names_of_persons(line) == names
+
+
+def test_names_and_addresses_are_found_in_documents_that_have_them() -> None:
+    """Two of 100 documents have them; none of the twelve that are looked at anyway."""
+    texts = ["galaxy telescope"] * 100
+    texts[50] = "galaxy\nCopyright 2012 Jane Roe\nsee jroe@example.org"
+    texts[51] = "telescope, Jane Roe <jroe@example.org>"
+    look = Boilerplate(
+        la.Words(), _native.Documents.from_list(texts, 0), np.zeros(100, np.int64), 1
+    )
+    words = ["galaxy", "telescope", "roe", "jane", "jroe", "example"]
+    ranked = [[(next(iter(hashed([word]))), 1.0) for word in words]]
+    assert look.without(0, ranked) == [ranked[0][:2]]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("A. ", "A.A.", "A", "a", "Ab ", "Ab-", "Ab <a", "<a", " ", "Ab, ", "a@", "\n", "1999,"),
+        *("1999 Ab ", "1999 Ab and ", "© ", "(c) ", "Ab (", "Ab (a) ", "a.", "\n1999-"),
+    ],
 )
 def test_any_text_is_read_in_a_time_in_proportion_to_its_length(part: str) -> None:
     text = part * (200_000 // len(part))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
@@ -381,3 +382,31 @@ def test_answers_are_asked_for_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(LookalikeError, match="topics.txt"):
         result.write(tmp_path / "topics.txt")
     assert not list(tmp_path.iterdir())
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(11, 60), st.integers(0, 3), st.sampled_from(["words", "chars"]))
+def test_what_many_documents_have_is_left_out(common: int, seed: int, features: str) -> None:
+    """As if the words that more than `common` different documents have were not in the texts."""
+    texts = [*TEXTS[:60], *TEXTS[:5]]
+    having = Counter(word for text in set(texts) for word in set(re.findall(r"\w+", text)))
+    too_common = {word for word, count in having.items() if count > common}
+    how: Any = {"k": 3, "seed": seed, "features": features}
+    kept = [" ".join(w for w in re.findall(r"\w+", t) if w not in too_common) for t in texts]
+    assume(sum(map(bool, kept)) >= 3)
+    found = la.cluster_documents(texts, **how, common=common)
+    if features == "words":
+        expected = la.cluster_documents(kept, **how)
+        assert found.labels.tolist() == expected.labels.tolist()
+        assert found.common_features == len(too_common)
+        assert ("common features" in found.summary()) == bool(too_common)
+        assert np.array_equal(found.similarities, expected.similarities, equal_nan=True)
+    assert not too_common & {word for one in found.clusters for word, _ in one.words}
+    assert found.to_dict()["settings"]["common"] == common
+
+
+def test_common_is_a_number_of_documents() -> None:
+    with pytest.raises(ArgumentError, match="common is 1"):
+        la.cluster_documents(TEXTS, common=1)
+    with pytest.raises(ArgumentError, match="no document has words that at most 2 documents have"):
+        la.cluster_documents(["one two", "two one", "one, two"], 1, common=2)

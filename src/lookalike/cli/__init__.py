@@ -167,10 +167,10 @@ def _run(given: list[str], chosen: _Chosen) -> None:
         given = [*given[1:], "--help"]
     # Only the command that is asked for is imported; the others may need much.
     parser = _parser(given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS)
-    if not given:
-        parser.print_help(sys.stderr)
-        parser.exit(WRONG_USAGE)
     command = parser.parser_of(given)
+    if command.has_commands and given == command.prog.split()[1:]:
+        command.print_help(sys.stderr)
+        command.exit(WRONG_USAGE)
     chosen.name, chosen.options = command.prog, command.options()
     options, unknown = parser.parse_known_args(given)
     if not command.take(options, unknown):

@@ -99,6 +99,13 @@ _MEANT = {
 """Options of other tools, and what they are called here; empty where there is nothing like it."""
 
 
+_ELSEWHERE = {
+    "--common": "it is for commands that read the documents: dedup, compare --in, search --in, "
+    "cluster, overlaps, and sign --fit for signatures without common features",
+}
+"""Options of some commands, and what to tell in the others."""
+
+
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Shows an option as `-o, --output FILE`, without the spellings of other tools."""
 
@@ -217,6 +224,8 @@ class Parser(argparse.ArgumentParser):
         known = self._option_string_actions
         if name in known:
             return
+        if name in _ELSEWHERE:
+            self.error(f"unknown option {name}; {_ELSEWHERE[name]}")
         if name in _MEANT:
             meant = _MEANT[name] if _MEANT[name] in known else None
         elif any(one.startswith(name) for one in known):
@@ -255,6 +264,11 @@ class Parser(argparse.ArgumentParser):
         if words[0].startswith("-"):
             self.error(f"unknown option {words[0]}")
         self.error(f"unexpected: {' '.join(words)}; {self.expected}")
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether a command, or an action, has to follow."""
+        return self._commands() is not None
 
     def _commands(self) -> Any:
         """Return what holds the parsers of its commands, if it has commands."""

@@ -243,9 +243,16 @@ class Answer(Tabular, Sequence[Match]):
         return iter(self._matches)
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{short(match.id)}: {match.distance}" for match in self._matches[:5])
+        found = ", ".join(f"{short(one.id)}: {self._shown(one)}" for one in self._matches[:5])
         more = ", ..." if len(self) > 5 else ""
-        return f"Answer({{{found}{more}}}, exact={self.exact})"
+        why = f", no_match={self.no_match!r}" if self.no_match else ""
+        return f"Answer({{{found}{more}}}, exact={self.exact}{why})"
+
+    def _shown(self, match: Match) -> str:
+        """Return how good a match is: the distance, or by words a percentage."""
+        if self.by == "words" and match.score is not None:
+            return f"{match.score:.0%}"
+        return str(match.distance)
 
     def _columns(self, begin: int, end: int) -> TableColumns:
         return record_columns(Match, self._matches[begin:end])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, SupportsIndex
 
@@ -166,7 +166,9 @@ class Comparison(Tabular):
     containment: Containment | None = None
     """None if another measure was asked for."""
     weighted: dict[str, float] = field(default_factory=dict)
-    """By weights of features, if there are some: "weighted-jaccard" and "weighted-containment"."""
+    """By weights of features, if there are some: "weighted-jaccard" and "weighted-containment". If
+    the weights leave out common features, also "jaccard" and "containment" without these.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values; without `weighted` if features have no weights."""
@@ -206,7 +208,8 @@ def compare_texts(
 
     `measure` is "jaccard", "cosine" (of counts) or "containment", or None for all. With `weights`,
     such as `la.Weights("idf").fit(corpus, la.Words(5))`, it may be "weighted-jaccard" or
-    "weighted-containment", too: what is common in that corpus hardly counts. `features` are
+    "weighted-containment", too: what is common in that corpus hardly counts. If these weights have
+    `common`, sets are also compared without the features of more documents. `features` are
     "words", "chars" or "words,chars", an object such as `la.Words(...)` or a function; `stop_words`
     and `stem` those of words. `ngram` is the length of word n-grams in sets and shingles (default:
     5), or of characters alone; it may be several lengths. Similarities and counts are of the whole
@@ -256,13 +259,24 @@ def compare_texts(
         diff=word_diff(*texts) if diff else None,
         containment=contained if measure in (None, "containment") else None,
         weighted={
-            name: similarity(
-                f"weighted_{base}", a, b, methods[0].features, weights, threads=threads
-            )
-            for name, base in RARITY_MEASURES.items()
-            if weights is not None and measure in (None, name)
+            name: similarity(f"weighted_{base}", a, b, methods[0].features, chosen, threads=threads)
+            for name, base, chosen in _weighted(weights)
+            if measure in (None, name)
         },
     )
+
+
+def _weighted(weights: Weights | None) -> Iterator[tuple[str, str, Weights]]:
+    """Yield names of measures, those that they are made of, and the weights of features.
+
+    Where common features are left out, those that are left also count without weights.
+    """
+    if weights is None:
+        return
+    yield from ((name, base, weights) for name, base in RARITY_MEASURES.items())
+    if weights.common is not None:
+        plain = Weights("uniform", weights.vocabulary)
+        yield from ((base, base, plain) for base in RARITY_MEASURES.values())
 
 
 def _verdict(a: str, b: str, method: Method, threads: SupportsIndex | None) -> MethodVerdict:

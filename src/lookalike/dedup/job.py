@@ -26,7 +26,7 @@ from lookalike.dedup.join import join_documents
 from lookalike.dedup.pairs import Ints, count_every_pair, count_with_copies, in_order, most_similar
 from lookalike.dedup.propose import propose_pairs
 from lookalike.dedup.rarity import Rarity
-from lookalike.dedup.result import DedupCounts, TextResult
+from lookalike.dedup.result import NOT_COMPARED, DedupCounts, TextResult
 from lookalike.dedup.settings import DEVICES, DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed, collapse, sign_documents
 from lookalike.dedup.verify import Comparer, Verdict, earlier_verdict, verify_pairs
@@ -177,7 +177,7 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
     )
     verdict = earlier_verdict(job, signed)
     if verdict is None and settings.exact:
-        verdict = join_documents(job, documents, signed, first)
+        verdict = join_documents(job, documents, signed, first, rarity)
     elif verdict is None:
         with timed("propose"):
             best = best_of_equals(rank, first)[signed.positions]
@@ -195,7 +195,8 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
             choices=_choices(job, source, documents, first),
             compare=compare,
             # Samples propose every pair, if they do not warn.
-            complete=settings.exact or (not settings.by_signatures and not verdict.warnings),
+            complete=settings.exact
+            or (not settings.by_signatures and not verdict.candidates.warnings),
         )
     return _conclude(job, source, documents, signed, first, verdict, decision, compare, lengths)
 
@@ -262,7 +263,7 @@ def _conclude(
         without_features=int(signed.too_short[new].sum()),
         bad_rows=documents.bad,
         binary_files=documents.binary,
-        proposed_pairs=verdict.proposed + decision.proposed,
+        proposed_pairs=verdict.candidates.proposed + decision.proposed,
         compared_pairs=verdict.compared + decision.compared,
         verified_pairs=verified(pairs, first, old),
         estimated_pairs=estimated_pairs,
@@ -270,6 +271,7 @@ def _conclude(
         bytes_saved=int(sizes[dropped].sum()),
         left_out=sum(documents.left_out.values()),
         short_documents=None if lengths is None else lengths.short,
+        **{name: getattr(verdict.candidates, name) for name in NOT_COMPARED},
     )
     return TextResult(
         settings=settings,
@@ -289,7 +291,7 @@ def _conclude(
         warnings=[
             *source.corpus.notices,
             *documents.notices,
-            *verdict.warnings,
+            *verdict.candidates.warnings,
             *decision.warnings,
         ],
         source=source.corpus,

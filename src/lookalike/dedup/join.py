@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.dedup.pairs import COLUMNS, Ints, VerifiedPairs
-from lookalike.dedup.propose import row_distances, write_batches
-from lookalike.dedup.rarity import BYTES_A_FEATURE
+from lookalike.dedup.propose import Candidates, row_distances, write_batches
+from lookalike.dedup.rarity import BYTES_A_FEATURE, Rarity
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.dedup.verify import Verdict, complete
 from lookalike.errors import ResultTooLargeError, Said
@@ -31,7 +31,9 @@ _MOST_FEATURES = 1 << 62
 _MOST_POSTINGS = 1 << 26
 
 
-def join_documents(job: DedupJob, documents: DocumentTable, signed: Signed, first: Ints) -> Verdict:
+def join_documents(
+    job: DedupJob, documents: DocumentTable, signed: Signed, first: Ints, rarity: Rarity
+) -> Verdict:
     """Return every pair of different texts whose exact similarity reaches the threshold.
 
     Two old documents are a pair only if a new one has the text of one of them; `first` is the
@@ -58,7 +60,11 @@ def join_documents(job: DedupJob, documents: DocumentTable, signed: Signed, firs
         for side in ("left", "right"):
             found[side] = signed.positions[found[side]]
         pairs = VerifiedPairs(**found)
-        verdict = Verdict(pairs, pairs[:0], join.candidates, join.compared, [])
+        common_features, only_common = rarity.left_out()
+        candidates = Candidates(
+            join.candidates, common_features=common_features, only_common=only_common
+        )
+        verdict = Verdict(pairs, pairs[:0], join.compared, candidates)
         complete(job, signed, verdict)
     for name in COLUMNS:
         job.work.remove(name)

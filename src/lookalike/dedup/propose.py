@@ -51,6 +51,12 @@ class Candidates:
 
     proposed: int = 0
     """Their number, including those whose estimates are far below the threshold."""
+    partly_compared: int = 0
+    """Different documents with too many possible partners to be compared with all of them."""
+    common_features: int = 0
+    """Features that do not count, because too many documents have them."""
+    only_common: int = 0
+    """Different documents whose features all weigh nothing."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -68,6 +74,7 @@ def propose_pairs(
     found = Candidates()
     job.work.begin("pairs")
     if not job.settings.by_signatures:
+        found.common_features, found.only_common = rarity.left_out()
         batches = sampled_pairs(job, documents, signed, found, rarity.weights)
     elif job.settings.by_bands:
         batches = _by_bands(job, signed, rank, found)
@@ -158,6 +165,7 @@ def _by_bands(job: DedupJob, signed: Signed, rank: Ints, found: Candidates) -> I
             release(keys)
             progress.step("propose", (1 + (band + 1) / layout.bands) / 2)
     work.remove("keys")
+    found.partly_compared = int(pairs.partly_paired.sum())
     found.warnings += band_warnings(
         settings, layout, pairs.large_groups, pairs.rows_in_large_groups
     )
@@ -197,10 +205,11 @@ def _by_radius(job: DedupJob, signed: Signed, rank: Ints, found: Candidates) -> 
         device=job.device,
     )
     for better, worse, distances in rows.pairs(partial(job.progress.step, "propose")):
-        found.proposed += len(better)
         left, right = np.minimum(better, worse), np.maximum(better, worse)
         new = right >= signed.first_new
+        found.proposed += int(new.sum())
         yield left[new], right[new], distances[new]
+    found.partly_compared = rows.crowded
     found.warnings += crowd_warnings(radius, rows.crowded)
     if rows.drawn:
         found.warnings.append(
@@ -438,6 +447,7 @@ def sampled_pairs(
         distances = row_distances(settings, signed.signatures, left, right, job.threads)
         yield left, right, distances
         job.progress.step("propose", (2 + end / count) / 3)
+    found.partly_compared = samples.in_large_groups
     if samples.in_large_groups:
         found.warnings.append(
             f"{samples.in_large_groups:,} documents have features in common with more than "

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from lookalike import _native
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.errors import ResultTooLargeError, Said
@@ -59,6 +61,21 @@ class Rarity:
                 Said("memory_limit"),
                 ". Raise it, or de-duplicate parts one after the other, each against those before",
             ) from None
+
+    def left_out(self) -> tuple[int, int]:
+        """Return the number of features that more than `common` documents have, and of documents.
+
+        These are the different new ones whose features all weigh nothing.
+        """
+        weights = None if self.job.settings.common is None else self.weights
+        if weights is None:
+            return 0, 0
+        totals = [np.empty(0)]
+        for source in self._sources():
+            totals.append(np.empty(len(source)))
+            _native.total_weights(source, *weights.native(), self.job.threads, totals[-1])
+        new = np.concatenate(totals)[self.signed.first_new :]
+        return len(weights.common_features()), int((new == 0).sum())
 
     def _sources(self) -> Iterator[_native.Source]:
         for source, _ in feature_sources(self.job, self.documents, self.signed):

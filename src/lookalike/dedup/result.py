@@ -59,6 +59,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+NOT_COMPARED = ("partly_compared", "common_features", "only_common")
+"""Counts of what was left out of comparing documents."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DedupCounts(Displayed):
     """How many of what. A count that does not apply to a kind of items is 0."""
@@ -95,7 +99,19 @@ class DedupCounts(Displayed):
     other_files: int = 0
     """Of another kind than images or recordings, and not looked at."""
     proposed_pairs: int = 0
+    """Pairs of different texts that signatures, samples or common features propose."""
     compared_pairs: int = 0
+    """Proposed pairs that were compared. The signatures of the others suggest a similarity far
+    below the threshold; with `exact`, the others cannot reach it.
+    """
+    partly_compared: int = 0
+    """Different documents with so many possible partners that they were compared with only some;
+    `warnings` say which. 0 if no such limit was reached.
+    """
+    common_features: int = 0
+    """Features that did not count: more than `common` documents have them."""
+    only_common: int = 0
+    """Different documents whose features all weigh nothing, so that they are similar to none."""
     verified_pairs: int
     estimated_pairs: int = 0
     """Verified pairs that were accepted by signatures alone."""

@@ -34,7 +34,7 @@ from lookalike.features.choice import (
 )
 from lookalike.features.stop_words import STOP_LISTS
 from lookalike.features.text import Lengths
-from lookalike.features.weights import most_common
+from lookalike.features.weights import most_common, refuse_common_cosine
 from lookalike.signatures.estimates import ones_of_pairs
 from lookalike.signatures.methods import (
     BAND_METHODS,
@@ -452,14 +452,7 @@ class DedupSettings(Displayed):
         """Refuse what weights by frequency do not go with."""
         if not self.by_frequency:
             return
-        if self.measure == "cosine":
-            raise ArgumentError(
-                Said("common"),
-                " does nothing for cosine, where features count as often as they occur; choose "
-                "another ",
-                Said("measure"),
-                ", or leave it out",
-            )
+        refuse_common_cosine(self.measure)
         features = self.feature_kind()
         if isinstance(features, Combined) and set(features.weights) != {1.0}:
             raise ArgumentError(

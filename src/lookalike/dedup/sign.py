@@ -47,7 +47,7 @@ class Signed:
     key: str
 
 
-def collapse(job: DedupJob, documents: DocumentTable) -> Ints:
+def collapse(job: JobContext, documents: DocumentTable) -> Ints:
     """Return for each document the first equal one; one without text equals no other."""
     first = np.arange(len(documents))
     without_text = documents.signatures_only

@@ -48,6 +48,8 @@ class Wording:
     """What the lowest similarity is between; empty where it is not told."""
     pairs: str = ""
     """Beside the number of pairs; empty where that is not a fact of the corpus."""
+    unlikely: str = ""
+    """Why some proposed pairs were not compared."""
     saved: str = ""
     """After "1 MB of 3 MB"."""
     no_features: str = "kept: too short to be compared"
@@ -103,7 +105,13 @@ def count_lines(result: Summarized) -> list[Line]:
     ]
     if words.pairs:
         lines.append(("pairs", f"{counts.verified_pairs:,}", words.pairs))
+    if counts.proposed_pairs > counts.compared_pairs:
+        proposed = f"of {counts.proposed_pairs:,} proposed ones; {words.unlikely}"
+        lines.append(("compared pairs", f"{counts.compared_pairs:,}", proposed))
     rare = [
+        ("partly compared", counts.partly_compared, "with some of too many similar ones"),
+        ("common features", counts.common_features, "left out: in more documents than --common"),
+        ("only common", counts.only_common, f"{words.items} that have no other features"),
         ("in the old corpus", counts.in_old, f"dropped because of {words.old} there"),
         ("without features", counts.without_features, words.no_features),
         ("bad rows", counts.bad_rows, "left out"),
@@ -154,6 +162,9 @@ def text_wording(
         estimated=_criterion(settings, "estimated"),
         whose=whose,
         pairs=complete if settings.exact else "",
+        unlikely="the others cannot reach the threshold"
+        if settings.exact
+        else "the signatures of the others differ too much",
         saved=saved,
         more=more,
     )

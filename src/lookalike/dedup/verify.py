@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
@@ -45,9 +45,8 @@ class Verdict:
     accepted: VerifiedPairs
     rejected: VerifiedPairs
     """The most similar pairs below the threshold, at most 200."""
-    proposed: int
     compared: int
-    warnings: list[str]
+    candidates: Candidates
 
 
 def earlier_verdict(job: DedupJob, signed: Signed) -> Verdict | None:
@@ -55,6 +54,9 @@ def earlier_verdict(job: DedupJob, signed: Signed) -> Verdict | None:
     facts = job.work.facts("pairs", _key(job, signed))
     if facts is None:
         return None
+    limited = facts["warnings"] or job.settings.common is not None
+    if "partly_compared" not in facts and limited:
+        return None  # of an earlier version, which did not count what was left out
     job.progress.reuse("propose", "verify")
     accepted, rejected = (
         VerifiedPairs(
@@ -62,7 +64,8 @@ def earlier_verdict(job: DedupJob, signed: Signed) -> Verdict | None:
         )
         for name in ("accepted", "rejected")
     )
-    return Verdict(accepted, rejected, facts["proposed"], facts["compared"], facts["warnings"])
+    known = {one.name: facts[one.name] for one in fields(Candidates) if one.name in facts}
+    return Verdict(accepted, rejected, facts["compared"], Candidates(**known))
 
 
 def complete(job: DedupJob, signed: Signed, verdict: Verdict) -> Verdict:
@@ -76,7 +79,7 @@ def complete(job: DedupJob, signed: Signed, verdict: Verdict) -> Verdict:
             files.append(f"{name}.{column}")
             with work.writer(files[-1]) as file:
                 file.write(np.ascontiguousarray(getattr(pairs, column), dtype).data)
-    facts = {name: getattr(verdict, name) for name in ("compared", "proposed", "warnings")}
+    facts = {"compared": verdict.compared, **vars(verdict.candidates)}
     work.complete("pairs", _key(job, signed), facts, files)
     return verdict
 
@@ -106,9 +109,7 @@ def verify_pairs(
         accepted.append(some[near])
         rejected.append(most_similar(some[~near]))
     best = most_similar(in_order(rejected))
-    found = Verdict(
-        in_order(accepted), best, candidates.proposed, len(distances), candidates.warnings
-    )
+    found = Verdict(in_order(accepted), best, len(distances), candidates)
     for name in ("left", "right", "distance"):
         job.work.remove(name)
     return complete(job, signed, found)

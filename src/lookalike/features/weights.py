@@ -241,6 +241,13 @@ class Weights:
         self.vocabulary = vocabulary
         return self
 
+    def common_features(self) -> NDArray[np.uint64]:
+        """Return the known features of more than `common` documents, ascending."""
+        if self.vocabulary is None or self.common is None:
+            return np.empty(0, np.uint64)
+        features, documents, _ = self.vocabulary._native.arrays()
+        return np.sort(features[documents > self.common])
+
     @property
     def native_kind(self) -> _native.WeightKind:
         """The kind for the core."""
@@ -280,6 +287,18 @@ def most_common(common: SupportsIndex | None) -> int | None:
     A feature of one document is in no other, so that nothing could be compared by such ones.
     """
     return None if common is None else whole_number("common", common, at_least=2, at_most=UNLIMITED)
+
+
+def refuse_common_cosine(measure: str) -> None:
+    """Refuse `common` for a cosine, which counts how often features occur."""
+    if measure == "cosine":
+        raise ArgumentError(
+            Said("common"),
+            " does nothing for cosine, where features count as often as they occur; choose ",
+            "another ",
+            Said("measure"),
+            ", or leave it out",
+        )
 
 
 def encode_array(array: NDArray[np.uint64]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,8 +61,10 @@ class BandedPairs:
     threads: int
     large_groups: int = 0
     rows_in_large_groups: int = 0  # number of rows in large groups, once per band
+    partly_paired: NDArray[np.bool_] = field(init=False)  # which rows are in a large group
 
     def __post_init__(self) -> None:
+        self.partly_paired = np.zeros(len(self.signatures), bool)
         self._large_keys: NDArray[np.uint32] = np.empty(0, np.uint32)  # of the bands so far
         self._large_offsets: NDArray[np.int64] = np.zeros(1, np.int64)
 
@@ -84,6 +86,7 @@ class BandedPairs:
         for group in np.flatnonzero(large).tolist():
             members = rows[offsets[group] : offsets[group + 1]]
             members[:] = members[np.argsort(self.rank[members])]
+            self.partly_paired[members] = True
         pairs = np.where(large, 48 * sizes, sizes * (sizes - 1) // 2)
         parts = np.cumsum(pairs) // _PAIRS_AT_A_TIME
         bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))

@@ -28,6 +28,7 @@ def cluster_documents(
     features: FeatureChoice = "words",
     stop_words: str | Iterable[str] | None = None,
     stem: str | None = None,
+    common: SupportsIndex | None = None,
     seed: SupportsIndex = 0,
     words: SupportsIndex = 10,
     central: SupportsIndex = 5,
@@ -58,6 +59,8 @@ def cluster_documents(
         title: The column with titles, which are shown instead of texts (default: detected; without
             one, the first line of a text that looks like a heading, or the id).
         ngram: The number of words of a feature (default: 1).
+        common: The largest number of different documents of a feature that counts; the others are
+            left out, also of the words that describe a cluster (default: any number).
         seed: The seed of the sample and of the first centers.
         words: The number of words that describe a cluster: those with the highest log-likelihood
             ratio (Dunning) of its documents beside the others, without function words, numbers,

@@ -2,7 +2,7 @@
 
 Each page of a document may repeat its author, title and date. Such lines count once; numbers and
 spaces in them are not compared. The name of a person stands beside initials ("Doe, J.") or an
-e-mail address.
+e-mail address, or after the years of a copyright.
 """
 
 from __future__ import annotations
@@ -18,23 +18,36 @@ from lookalike.dedup.pairs import Ints
 from lookalike.features import Words
 from lookalike.topics.listed import Listed, prominence
 
-_LOOKED_AT = 12
-"""Documents of a cluster."""
+_LOOKED_AT, _MORE, _AMONG = 12, 16, 128
+"""Documents of a cluster, spread evenly; more that have words which few of these have; and the
+number of documents among which such are searched.
+"""
+_FEW = 2
+"""Documents with a word that should be looked at."""
 _LONGEST = 1 << 16
 """Characters of a document that are looked at."""
 _REPEATED = 3
 """Occurrences of a line that is repeated."""
 _LEAST_SHARE = 0.5
 """Minimum share of documents where a word is prominent without repeated lines."""
-_NAMED = 0.25
-"""Minimum share of the occurrences of a word that are in names."""
+_NAMED, _ADDRESSED = 0.25, 0.5
+"""Minimum share of the occurrences of a word that are in names, or in e-mail addresses."""
 _PERSONS = re.compile(
     r"\b[A-Z]\.[ -]?(?:[A-Z]\.[ -]?){0,3}([A-Z][^\W\d_]{1,30})\b"  # J. Doe
     r"|\b([A-Z][^\W\d_]{1,30}),\s[A-Z]\."  # Doe, J.
     r"|\b((?:[A-Z][^\W\d_]{1,30}(?:\s{1,4}|\s{1,20}(?=<)|-)){1,4})"  # Jane Doe <jane@...>
+    r"(?:[(][^()@\n]{1,30}[)]\s{1,4}(?=<))?"  # Jane Doe (JD) <jane@...>
     r"(?:[(]?[\w.+-]{1,60}@|<[^<>@]{1,60}(?:@|\s[Aa][Tt]\s))"
 )
 """Repetitions are bounded, so that any text takes a time in proportion to its length."""
+_HOLDERS = re.compile(
+    r"(?:\b[Cc]opyright:?|©|[(][Cc][)]|^)[ \t]{0,20}(?:(?:[(][Cc][)]|©)[ \t]{0,4})?"
+    r"(?:(?:19|20)\d\d[ \t]?[-–,][ \t]?){0,20}(?:19|20)\d\d,?[ \t]{1,4}(?:by[ \t])?"
+    r"((?:[A-Z][^\W\d_]{0,30}(?:,?[ \t]{1,4}and[ \t]|,[ \t]{0,4}|[ \t]{1,4}|[.'-]|$)){1,8})",
+    re.MULTILINE,
+)
+"""Names after the years of a copyright, or after years at the beginning of a line."""
+_ADDRESSES = re.compile(r"[\w.+-]{1,60}@[\w-]{1,60}(?:[.][\w-]{1,60}){1,6}")
 _CHANGING = re.compile(r"[\d\s]+")
 
 Weighted = list[tuple[int, float]]
@@ -50,18 +63,42 @@ class Boilerplate:
     def without(self, cluster: int, ranked: list[Weighted]) -> list[Weighted]:
         """Return lists of words of a cluster without those of repeated lines, and names."""
         rows = np.flatnonzero(self._labels == cluster)
-        some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _LOOKED_AT)).astype(np.int64)]
+        words = [word for word, _ in ranked[0]] if ranked else []
+        some = self._looked_at(rows, np.array(words, np.uint64))
         whole = [text[:_LONGEST] for text in self._texts.take(some).to_list()]
         unwanted = self._names(whole) | self._repeated(whole)
         return [[pair for pair in one if pair[0] not in unwanted] for one in ranked]
 
+    def _looked_at(self, rows: Ints, words: NDArray[np.uint64]) -> Ints:
+        """Return documents to look at, so that the first words are in some of them."""
+        among = _spread(rows, _AMONG)
+        some = np.unique(np.searchsorted(among, _spread(among, _LOOKED_AT)))
+        if len(some) == len(among):
+            return among
+        listed = Listed.of(
+            self._words, self._texts.take(np.ascontiguousarray(among)), self._threads
+        )
+        chosen = np.zeros(len(among), bool)
+        chosen[some] = True
+        for word in words.tolist():
+            if int(chosen.sum()) >= _LOOKED_AT + _MORE:
+                break
+            having = listed.rows[listed.features == np.uint64(word)]
+            missing = max(0, _FEW - int(chosen[having].sum()))
+            chosen[having[~chosen[having]][:missing]] = True
+        return np.ascontiguousarray(among[chosen])
+
     def _names(self, texts: list[str]) -> set[int]:
-        """Return words that are often parts of names."""
-        found = [" ".join(names_of_persons(text)) for text in texts]
-        if not any(found):
+        """Return words that are often parts of names or addresses."""
+        names = [" ".join(names_of_persons(text)) for text in texts]
+        addresses = [" ".join(_ADDRESSES.findall(text)) for text in texts]
+        if not any(names) and not any(addresses):
             return set()
-        named, every = self._counted(found), self._counted(texts)
-        return {word for word, count in named.items() if count >= _NAMED * every[word]}
+        every, found = self._counted(texts), set[int]()
+        for parts, least in ((names, _NAMED), (addresses, _ADDRESSED)):
+            counts = self._counted(parts).items()
+            found |= {word for word, count in counts if count >= least * every[word]}
+        return found
 
     def _counted(self, texts: list[str]) -> Counter[int]:
         """Return how often words occur."""
@@ -94,7 +131,13 @@ def names_of_persons(text: str) -> list[str]:
         >>> names_of_persons("Written by J. Doe and Jane Roe <roe@example.org>; see Poe, E. A.")
         ['Doe', 'Jane Roe', 'Poe']
     """
-    return ["".join(parts).strip() for parts in _PERSONS.findall(text)]
+    beside = ["".join(parts).strip() for parts in _PERSONS.findall(text)]
+    return [*beside, *(name.strip(" \t.,'-") for name in _HOLDERS.findall(text))]
+
+
+def _spread(rows: Ints, most: int) -> Ints:
+    """Return at most `most` rows, spread evenly."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64)]
 
 
 def without_repeated_lines(text: str) -> str:

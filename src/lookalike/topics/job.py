@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from lookalike import _native
 from lookalike.checks import flag, thread_count, whole_number
 from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.kinds import chosen
 from lookalike.dedup.pairs import Ints
+from lookalike.dedup.rarity import BYTES_A_FEATURE
+from lookalike.dedup.sign import collapse
 from lookalike.display import Records
 from lookalike.errors import ArgumentError, Said
+from lookalike.features import FeatureKind, Weights
 from lookalike.features.choice import chosen_words
 from lookalike.jobs.context import JobContext, JobProgress, longest_document
 from lookalike.jobs.documents import DocumentTable, Reading, read_documents
@@ -70,10 +74,11 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
             with progress.timed("read"):
                 documents = read_documents(job, opened, None, None)
             with progress.timed("fit"):
-                sample = _Sample.of(job, documents, settings, wanted)
+                common = _common_features(job, documents, settings.feature_kind, settings)
+                sample = _Sample.of(job, documents, settings, wanted, common)
             with progress.timed("cluster"):
                 having = sample.points[sample.entries.having]
-                centers = _centers(having, wanted, int(settings.seed), workers)
+                centers = _centers(having, wanted, settings, workers)
             with progress.timed("assign"):
                 assigned, counts = _assigned(job, documents, settings, sample, centers)
             with progress.timed("words"):
@@ -87,6 +92,7 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
                 source=opened.corpus,
                 columns=opened.columns,
                 documents=documents,
+                common_features=len(common),
             )
     finally:
         folder.close()
@@ -102,6 +108,8 @@ class _Sample:
     points: Points
     meaningless: Hashes
     """Words that say nothing about topics."""
+    common: Hashes
+    """Features that do not count, because too many documents have them."""
 
     @classmethod
     def of(
@@ -110,6 +118,7 @@ class _Sample:
         documents: DocumentTable,
         settings: TopicSettings,
         wanted: int | None,
+        common: Hashes,
     ) -> _Sample:
         """Read the features of documents until the sample is large enough."""
         seed, texts = int(settings.seed), documents.texts.documents
@@ -127,10 +136,30 @@ class _Sample:
         listed = Listed.joined(parts)
         words = chosen_words(settings.feature_kind)
         nothing = np.empty(0, np.uint64) if words is None else meaningless_words(words, listed)
+        listed = listed.without(common)
         space = TopicSpace.fit(listed, seed, job.threads, nothing)
         entries = space.entries(listed)
         points = space.points(entries, job.threads)
-        return cls(order[:taken], space, entries, points, nothing)
+        return cls(order[:taken], space, entries, points, nothing, common)
+
+
+def _common_features(
+    job: JobContext, documents: DocumentTable, kind: FeatureKind, settings: TopicSettings
+) -> Hashes:
+    """Return the features that too many different documents have, ascending: see `la.dedup`."""
+    if settings.common is None:
+        return np.empty(0, np.uint64)
+    texts = documents.texts.documents
+    first = collapse(job, documents)
+    different = np.flatnonzero(first == np.arange(len(first)))
+
+    def sources() -> Iterator[_native.Source]:
+        for some in _batches(different, documents):
+            yield kind.source(texts.take(some))
+
+    expected = int(documents.texts.lengths[different].sum()) // BYTES_A_FEATURE
+    weights = Weights("uniform", common=settings.common)
+    return weights.fit_whole(sources, expected=expected, threads=job.threads).common_features()
 
 
 def _batches(positions: Ints, documents: DocumentTable) -> Iterator[Ints]:
@@ -143,17 +172,20 @@ def _batches(positions: Ints, documents: DocumentTable) -> Iterator[Ints]:
         begin, before = end, int(sizes[end - 1])
 
 
-def _centers(points: Points, wanted: int | None, seed: int, threads: int) -> Points:
+def _centers(points: Points, wanted: int | None, settings: TopicSettings, threads: int) -> Points:
     """Return the centers of clusters; raise if there are fewer documents than clusters."""
     if wanted is not None and wanted > len(points):
+        words = "words"
+        if settings.common is not None:
+            words += f" that at most {settings.common:,} documents have"
         problem = (
-            f"expected at most {len(points):,}, the documents that have words: ask for fewer "
+            f"expected at most {len(points):,}, the documents that have {words}: ask for fewer "
             "clusters"
             if len(points)
-            else "but no document has words, and nothing can be clustered"
+            else f"but no document has {words}, and nothing can be clustered"
         )
         raise ArgumentError(Said("k"), f" is {wanted:,}; {problem}")
-    return find_centers(points, wanted, seed, threads)
+    return find_centers(points, wanted, int(settings.seed), threads)
 
 
 def _assigned(
@@ -189,7 +221,7 @@ def _assigned(
         others, done = np.flatnonzero(rest), 0
         for some in _batches(others, documents):
             listed = Listed.of(settings.feature_kind, texts.take(some), job.threads)
-            entries = space.entries(listed)
+            entries = space.entries(listed.without(sample.common))
             assign(some, space.points(entries, job.threads), entries)
             done += len(some)
             job.progress.step("assign", done / len(others))
@@ -234,7 +266,8 @@ def _described(
     else:
         some = texts.take(np.ascontiguousarray(sample.positions[:_AT_A_TIME]))
         meaningless = meaningless_words(kind, Listed.of(kind, some, job.threads))
-        counted = WordCounts.of(kind, texts, labels, count, job.threads)
+        common = _common_features(job, documents, kind, settings)
+        counted = WordCounts.of(kind, texts, labels, count, job.threads, common=common)
     words = cluster_words(counted, texts, labels, int(settings.words), meaningless, job.threads)
     order = np.lexsort((-assigned.similarities, labels))
     order = order[np.searchsorted(labels[order], 0) :]

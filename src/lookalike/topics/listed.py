@@ -42,6 +42,14 @@ class Listed:
         """The number of occurrences in each document."""
         return np.bincount(self.rows, self.counts, minlength=len(self)).astype(np.float64)
 
+    def without(self, features: NDArray[np.uint64]) -> Listed:
+        """Return the others; those that are left out ascend."""
+        if not len(features):
+            return self
+        kept = ~is_among(self.features, features)
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+        return Listed(before[self.offsets], self.features[kept], self.counts[kept])
+
     def part(self, begin: int, end: int) -> Listed:
         """Return the features of the documents from `begin` to `end`."""
         offsets = self.offsets[begin : end + 1]

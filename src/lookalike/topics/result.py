@@ -99,6 +99,8 @@ class DocumentClusters(Tabular, Assigned):
     source: Corpus
     columns: Columns
     documents: DocumentTable
+    common_features: int = 0
+    """Features that were left out because too many documents have them."""
     made: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __len__(self) -> int:
@@ -183,6 +185,7 @@ class DocumentClusters(Tabular, Assigned):
             "settings": self.settings.to_dict(),
             "documents": len(self.labels),
             "without_features": self.without_features,
+            "common_features": self.common_features,
             "bad_rows": self.documents.bad,
             "left_out": dict(self.documents.left_out),
             "mean_similarity": round(self.mean_similarity, 4),
@@ -267,6 +270,9 @@ def about(result: DocumentClusters) -> list[tuple[str, str, str]]:
     found.append(("clusters", f"{len(sizes):,}", note))
     if result.without_features:
         found.append(("without words", f"{result.without_features:,}", "in no cluster"))
+    if result.common_features:
+        note = "left out: in more documents than --common"
+        found.append(("common features", f"{result.common_features:,}", note))
     if sizes:
         note = "mean cosine of documents and the center of their cluster"
         if len(sizes) > 1:

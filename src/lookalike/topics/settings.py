@@ -11,6 +11,7 @@ from lookalike.checks import seed_number, whole_number
 from lookalike.features import FeatureKind, Words
 from lookalike.features.choice import FeatureChoice, chosen_features, chosen_words
 from lookalike.features.text import Lengths
+from lookalike.features.weights import most_common
 
 NGRAM = 1
 
@@ -26,11 +27,13 @@ class TopicSettings:
     seed: SupportsIndex
     words: SupportsIndex
     central: SupportsIndex
+    common: SupportsIndex | None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", seed_number(self.seed))
         object.__setattr__(self, "words", whole_number("words", self.words, at_least=0))
         object.__setattr__(self, "central", whole_number("central", self.central, at_least=0))
+        object.__setattr__(self, "common", most_common(self.common))
         self.feature_kind  # noqa: B018  # raises if it makes no sense
 
     @cached_property

@@ -54,6 +54,8 @@ _PLURAL, _PART = 3, 5
 """Minimum letters of a word with another one that has a letter more, or that is part of another."""
 _HEXADECIMAL = re.compile("[0-9a-f]+")
 
+_NO_WORDS: NDArray[np.uint64] = np.empty(0, np.uint64)
+
 Counts = tuple[NDArray[np.uint64], Ints]
 """Hashes of words, ascending, and in how many documents each is."""
 
@@ -77,17 +79,20 @@ class WordCounts:
         threads: int,
         *,
         every: bool = False,
+        common: NDArray[np.uint64] = _NO_WORDS,
     ) -> WordCounts:
         """Count; texts whose label is -1 are in none of the `count` clusters.
 
-        A word counts where it is prominent, or with `every` wherever it is.
+        A word counts where it is prominent, or with `every` wherever it is. `common` words,
+        ascending, are left out.
         """
         nothing = np.empty(0, np.uint64), np.empty(0, np.int64)
         clusters = [nothing] * count
         for begin in range(0, len(labels), _AT_A_TIME):
             some = labels[begin : begin + _AT_A_TIME]
             rows = begin + np.flatnonzero(some >= 0)
-            listed = Listed.of(words, texts.take(np.ascontiguousarray(rows)), threads)
+            part = texts.take(np.ascontiguousarray(rows))
+            listed = Listed.of(words, part, threads).without(common)
             counted = listed.counts >= (1 if every else prominence(listed.lengths)[listed.rows])
             label, hashes = labels[rows][listed.rows[counted]], listed.features[counted]
             for one in np.unique(label).tolist():

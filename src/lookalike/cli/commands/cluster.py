@@ -17,7 +17,7 @@ from lookalike.topics.centers import MOST_CLUSTERS
 from lookalike.topics.settings import NGRAM
 
 _CHOSEN = ("title", "ngram", "words", "central", "max_document")
-_SIGNING = ("features", "stop_words", "stem", "seed")
+_SETTINGS = ("features", "stop_words", "stem", "common", "seed")
 
 TASK = "tools"
 PURPOSE = "group the documents of a corpus by topic and name each topic"
@@ -61,7 +61,7 @@ The output has one row per document (docs/topics.md):
 
 def add(parser: Parser) -> None:
     """Declare the settings that `dedup` has, too."""
-    common.add_settings(parser, ADVANCED, only=_SIGNING)
+    common.add_settings(parser, ADVANCED, only=_SETTINGS)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
             progress=progress,
             **common.reading_of(options),
             **vars(common.filters_of(options)),
-            **common.settings_of(options, only=_SIGNING),
+            **common.settings_of(options, only=_SETTINGS),
         )
         if options.output is not None:
             result.write(options.output)

@@ -20,7 +20,7 @@ from lookalike.errors import ArgumentError
 from lookalike.features.base import reads_links
 from lookalike.features.choice import CHARS_NGRAM
 from lookalike.features.similarity import MEASURES, RARITY_MEASURES
-from lookalike.features.weights import Weights, most_common
+from lookalike.features.weights import Weights, most_common, refuse_common_cosine
 from lookalike.shown import escape_terminal
 from lookalike.signatures.methods import BAND_METHODS, Method
 
@@ -51,8 +51,6 @@ ARGUMENTS = f"""
 advanced options:
 {common.CORPUS}
 {common.CORPUS_DETAILS}
-  --common N           also show weighted similarities, without features that more than N documents
-                       have, with --in (default: no limit)
   --ngram LENGTHS      words per shingle for sets (default: {_NGRAM}), or characters for all
                        (default: {CHARS_NGRAM}), or several lengths such as 1,2
   --seed N=0           random seed for signatures
@@ -71,19 +69,22 @@ DETAILS = """\
 Without colors, deleted words are shown as [-...-], inserted ones as {+...+}. Web pages are compared
 by their main text; --format files compares their source, --format html reads any file as a page.
 Documents may have up to 256 MB. The diff stops after about 200 changes (docs/commands.md).
+--common N, with --in, also shows similarities without the features that more than N documents have:
+those of sets, and those with weights by rarity.
 """
 
 
 def add(parser: Parser) -> None:
     """Declare the settings that `dedup` has, too."""
-    common.add_settings(parser, ADVANCED, only=_SETTINGS)
+    common.add_settings(parser, ADVANCED, only=(*_SETTINGS, "common"))
 
 
 def run(options: argparse.Namespace) -> None:
     """Compare and print."""
     whole_number("--examples", options.examples, at_least=0)
     whole_number("--context", options.context, at_least=0)
-    most_common(options.common)
+    if most_common(options.common) is not None:
+        refuse_common_cosine(options.measure)
     (a, b), weights = _texts(options)
     chosen = ("measure", "ngram", "seed", "examples", "diff", "threads")
     comparison = compare_texts(
@@ -161,7 +162,8 @@ def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> 
         both = f"{part.of_a:.1%} of the first, {part.of_b:.1%} of the second are in both"
         rows.append((f"containment of {part.unit}", part.exact, "", both))
     for name, value in comparison.weighted.items():
-        rows.append((f"{name} of {comparison.shingles.unit}", value, "", "by rarity in the corpus"))
+        why = "by rarity in the corpus" if name in RARITY_MEASURES else "without what is common"
+        rows.append((f"{name} of {comparison.shingles.unit}", value, "", why))
     wide = max(len(name) for name, *_ in rows) + 2
     say(f"{'':<{wide}}{'exact':>6}{'estimate':>10}  signatures")
     for name, exact, estimate, note in rows:

@@ -25,10 +25,10 @@ from lookalike.cli.finding.options import (
 from lookalike.cli.finding.origin import Origin
 from lookalike.cli.finding.queries import Queries, is_signature_file, queries_of, take_files
 from lookalike.cli.finding.vectors import has_vectors, npy_vectors, vector_queries
-from lookalike.cli.parser import refuse_given
+from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
-from lookalike.features import MEASURES, Words
+from lookalike.features import MEASURES, RARITY_MEASURES, Words
 from lookalike.indexes import Index, Matches, Neighbors, open_index
 from lookalike.indexes.kinds import kind_in
 from lookalike.progress import watched
@@ -43,7 +43,7 @@ from lookalike.vectors.given import as_cosine
 _NOT_OF_VECTORS = {
     **dict.fromkeys(
         "radius text skip_bad max_document html page_limits strip_urls origin columns measure "
-        "expand admit rerank flips first".split()
+        "common expand admit rerank flips first".split()
     ),
     "mask": "auto",
 }
@@ -71,7 +71,8 @@ queries from a file:
 advanced options:
 {common.CORPUS_DETAILS}
 {common.STRIP_URLS}
-  --measure {"|".join(MEASURES)}  similarity of documents, with --in (default: that of the
+  --measure {"|".join((*MEASURES, *RARITY_MEASURES))}  similarity of documents, with --in;
+                       weighted-...: features weigh by their rarity there (default: that of the
                        signatures)
   --mask
   --expand N           slices: bits of a slice that may differ (default: 3, or a scan where faster)
@@ -107,9 +108,15 @@ columns of the table:
 A QUERY that is the name of a file is replaced by its content; - reads a text from standard input.
 With --in CORPUS, the signed corpus, documents are compared themselves: similarity is exact, sorts
 the results, and --threshold applies to it. Signatures propose, and miss about 1% of the documents
-at the threshold. With another --measure, --threshold compares every document. An index of vectors
-takes vectors: a column of --file, a .npy file, or a QUERY such as "[0.1, 0.2]" (docs/commands.md).
+at the threshold. With another --measure or with --common, --threshold compares every document. An
+index of vectors takes vectors: a column of --file, a .npy file, or a QUERY such as "[0.1, 0.2]"
+(docs/commands.md).
 """
+
+
+def add(parser: Parser) -> None:
+    """Declare the settings that `dedup` has, too."""
+    common.add_settings(parser, ADVANCED, only=("common",))
 
 
 def run(options: argparse.Namespace) -> None:
@@ -120,6 +127,11 @@ def run(options: argparse.Namespace) -> None:
         )
     take_files(options)
     given = [bool(options.queries), options.file is not None, options.signatures is not None]
+    if not any(given) and not is_there(options.index):
+        query = escape_terminal(repr(str(options.index)), LONGEST_ID)
+        raise ArgumentError(
+            f"there is no index {query}; INDEX comes first: lookalike search INDEX {query}"
+        )
     if sum(given) != 1:
         raise ArgumentError(
             Said("queries"),
@@ -361,7 +373,7 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
     radius = common.radius_of(options, index.signer, index.bits, proposing=proposing)
     if options.signatures is not None:
         none = "compares documents, but --signatures has none; leave it out"
-        refuse_given(options, ("measure",), none)
+        refuse_given(options, ("measure", "common"), none)
     if options.threshold is not None and origin is not None and origin.measure is not None:
         radius = index.bits
     if radius is not None:

@@ -7,14 +7,17 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from glob import has_magic
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
-from lookalike.checks import thread_count
+from lookalike.checks import is_address, thread_count
 from lookalike.cli import common, kinds
-from lookalike.cli.parser import Parser, refuse_given
-from lookalike.cli.terminal import say, say_json
+from lookalike.cli.parser import ADVANCED, Parser, refuse_given
+from lookalike.cli.terminal import is_standard, say, say_json
+from lookalike.corpora.formats import compression_of
 from lookalike.corpora.lengths import SHORT_CHARACTERS, SHORT_SHARE, TextLengths
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.signing import SIGNATURE_SUFFIXES, check_weighted, sign_corpus
@@ -31,7 +34,7 @@ from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import load_signer, save_hex, save_signatures
 from lookalike.signatures.methods import METHODS, Method
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
-from lookalike.storage.files import check_replaceable, whole_file
+from lookalike.storage.files import check_replaceable, is_there, whole_file
 
 _LISTS = (".csv", ".txt")
 """Suffixes of lists of hexadecimal hashes, of media alone."""
@@ -43,7 +46,7 @@ DESCRIPTION = "Sign every document of a corpus, and write signatures, ids and si
 ARGUMENTS = f"""
 {common.INPUT}
   -o --output FILE     file to write: NAME.lookalike or NAME.npy; for images also NAME.csv, a list
-                       of hexadecimal hashes (required)
+                       of hexadecimal hashes (default: the name of INPUT with .lookalike)
   --json
   --quiet
 input:
@@ -51,8 +54,6 @@ input:
 {kinds.KIND}
 signatures:
   --fit                learn word weights from the corpus first, for simhash and topsig
-  --common N           leave out features that more than N documents have, with --fit (default:
-                       no limit)
   --like FILE          sign like this file of signatures or index, with its learned weights
 advanced options:
 {common.CORPUS_DETAILS}
@@ -64,11 +65,12 @@ advanced options:
   --threads
 """
 EXAMPLES = """\
-  lookalike sign corpus.jsonl -o corpus.lookalike
+  lookalike sign corpus.jsonl
   lookalike sign corpus.jsonl --method topsig --fit -o topics.lookalike
   lookalike sign more.jsonl --like topics.lookalike -o more.lookalike
 """
 DETAILS = f"""\
+Without -o, the file is written to the current folder, if it does not exist yet.
 NAME.lookalike holds signatures, ids (or row numbers) and the signer. Documents without words are
 skipped. NAME.npy holds the signatures alone, uint8[n, bits // 8], one row per document. The corpus
 may be larger than memory. The ids of images are their paths. NAME.csv has a line per image: hash,
@@ -81,17 +83,21 @@ methods:
   simhash  cosine of word {_SIMHASH.ngram}-grams, in {_SIMHASH.bits} bits: near-duplicates
   topsig   cosine of word {_TOPSIG.ngram}-grams, in {_TOPSIG.bits} bits: documents on one subject
   To search by a few words: --method topsig --ngram 1 --bits 1024 --fit
+  --common is learned with --fit, too.
 """
 
 
 def add(parser: Parser) -> None:
     """Declare the settings that `dedup` has, too."""
     common.add_settings(parser, "signatures", ("method", "bits", "ngram"), signs=True)
+    common.add_settings(parser, ADVANCED, only=("common",))
 
 
 def run(options: argparse.Namespace) -> None:
     """Sign and say what was signed."""
     suffixes = (*SIGNATURE_SUFFIXES, *_LISTS)
+    if options.output is None:
+        options.output = _usual_output(options.input)
     if options.output.suffix not in suffixes:
         _refuse_output(options, suffixes)
     common.check_folder(options.output)
@@ -139,6 +145,23 @@ def run(options: argparse.Namespace) -> None:
     told = {**vars(signed), "signer": _settings(signed.signer)}
     _tell(options, start, told, ("document", "documents"), notes)
     common.warn_read(signed)
+
+
+def _usual_output(inputs: Sequence[str]) -> Path:
+    """Return the name of one input with another extension; refuse a file that is there."""
+    path, first = Path(inputs[0]), inputs[0]
+    if len(inputs) > 1 or is_address(first) or is_standard(first) or has_magic(first):
+        raise ArgumentError(Said("output"), " is missing; give a name, such as NAME.lookalike")
+    name = path.resolve().name
+    if not path.is_dir():
+        name = (path.with_suffix("") if compression_of(path) else path).stem
+    output = Path(f"{name}{SIGNATURE_SUFFIXES[0]}")
+    if is_there(output):
+        raise ArgumentError(
+            Said("output"),
+            f" is missing, and {output} exists; to replace it, use -o {output}",
+        )
+    return output
 
 
 def _refuse_output(options: argparse.Namespace, suffixes: Sequence[str]) -> NoReturn:
@@ -233,7 +256,7 @@ def _settings(signer: DocumentSigner) -> dict[str, Any]:
     return described
 
 
-_OF_TEXT = ("weights", "fit", "common", "bit_weights", "like")
+_OF_TEXT = ("weights", "fit", "bit_weights", "like")
 
 
 def _sign_files(options: argparse.Namespace, kind: str) -> None:

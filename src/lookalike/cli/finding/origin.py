@@ -16,14 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.checks import thread_count
 from lookalike.cli.common import corpus_of, filters_of
 from lookalike.cli.parser import refuse_given
 from lookalike.cli.terminal import warn
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import Columns, columns_for, filtered, find_columns, text_strings
+from lookalike.corpora.signing import corpus_weights
 from lookalike.errors import ArgumentError, Said
-from lookalike.features import similarity_pairs, unrounded
+from lookalike.features import RARITY_MEASURES, Weights, similarity_pairs, unrounded
+from lookalike.features.weights import most_common, refuse_common_cosine
 from lookalike.indexes import Index
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures.estimates import exact_similarity
@@ -40,6 +43,8 @@ class Origin:
     signer: DocumentSigner
     measure: str | None
     """None: what the signatures estimate."""
+    weights: Weights | None
+    """What features weigh in the corpus; None: nothing was counted."""
     threshold: float | None
     threads: int | None
     _texts: list[str] = field(default_factory=list)
@@ -50,8 +55,9 @@ class Origin:
     def of(cls, options: argparse.Namespace, index: Index) -> Origin | None:
         """Return the corpus that --in names; None if there is no such option."""
         measure = getattr(options, "measure", None)
+        most = most_common(getattr(options, "common", None))
         if options.origin is None:
-            names = [name for name in ("columns", "measure") if hasattr(options, name)]
+            names = [name for name in ("columns", "measure", "common") if hasattr(options, name)]
             refuse_given(options, names, "needs the signed corpus: --in CORPUS")
             return None
         signer = index.signer
@@ -67,9 +73,22 @@ class Origin:
         corpus = filtered(corpus, columns, filters_of(options).for_old())
         if index.names is None:
             columns = Columns(columns.text, None)  # documents are known by their rows
-        if measure == signer.measure:
+        weights = None
+        if most is not None or measure in RARITY_MEASURES:
+            measure = measure or signer.measure
+            refuse_common_cosine(measure)
+            weights = corpus_weights(
+                corpus,
+                columns,
+                signer.features,
+                Weights("idf" if measure in RARITY_MEASURES else "uniform", common=most),
+                skip_bad=True,
+                threads=thread_count(options.threads),
+            )
+        elif measure == signer.measure:
             measure = None
-        return cls(corpus, columns, index, signer, measure, options.threshold, options.threads)
+        how = options.threshold, options.threads
+        return cls(corpus, columns, index, signer, measure, weights, *how)
 
     @property
     def files(self) -> Sequence[Path]:
@@ -142,8 +161,8 @@ class Origin:
     def _similarity(
         self, documents: list[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        pairs = documents, left, right
-        found = similarity_by(self.measure, self.signer, *pairs, threads=self.threads)
+        how: dict[str, Any] = {"threads": self.threads, "weights": self.weights}
+        found = similarity_by(self.measure, self.signer, documents, left, right, **how)
         return unrounded(found, self.threshold)
 
 
@@ -155,8 +174,16 @@ def similarity_by(
     right: NDArray[np.int64],
     *,
     threads: int | None = None,
+    weights: Weights | None = None,
 ) -> NDArray[np.float64]:
-    """Return how similar documents are, by default by the measure that signatures estimate."""
+    """Return how similar documents are, by default by the measure that signatures estimate.
+
+    With `weights` of features, the measure is that of sets, or one of `RARITY_MEASURES`.
+    """
+    if measure is not None and weights is not None:
+        of_sets, features = RARITY_MEASURES.get(measure, measure), signer.features
+        name = f"weighted_{of_sets}"
+        return similarity_pairs(name, documents, left, right, features, weights, threads=threads)
     if measure in (None, signer.measure):
         return exact_similarity(signer, documents, left, right, threads=threads)
     return similarity_pairs(measure, documents, left, right, signer.features, threads=threads)
