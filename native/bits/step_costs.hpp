@@ -17,6 +17,7 @@ struct StepCosts {
     double scanned_byte = 0.0145;  // the same of a whole collection, where many queries share it
     double read_byte = 0.034;      // of what no cache holds, read in order
     double posting = 1.8;          // an entry of a list, added to a score
+    double slice = 1.5;            // of a candidate, compared with the query's
     double list = 70;              // of a search within a radius, put in order and gone through
     double row = 13;               // of such a list, compared
     double sketch = 0.3;           // compared in the order they lie in

@@ -85,6 +85,7 @@ class TopSearch {
         : slicing_(slicing),
           segments_(segments),
           settings_(settings),
+          reading_(lists_to_read(slicing, segments, settings)),
           list_threads_(list_threads),
           checkpoint_(checkpoint),
           places_(places),
@@ -114,7 +115,7 @@ class TopSearch {
         double all = 0;
         for (const Segment& segment : segments_)
             if (segment.has_lists())
-                all += postings_expected(slicing_, segment.collection.count, settings_.expand);
+                all += postings_expected(slicing_, segment.collection.count, reading_.expand);
         return all;
     }
 
@@ -129,7 +130,7 @@ class TopSearch {
             for (std::size_t at = begin; at < std::min(begin + at_once, queries.count); ++at)
                 sliced.emplace_back(slicing_, queries.row(at));
             const std::size_t wanted = sliced.size();
-            auto blocks = posting_blocks(sliced, *near_, settings_);
+            auto blocks = posting_blocks(sliced, *near_, reading_);
             for (std::size_t at = 0; at < sliced.size(); ++at)
                 choose(sliced[at], blocks, at, begin + at, reranking, chosen[begin + at]);
             begin += sliced.size();
@@ -159,7 +160,7 @@ class TopSearch {
             Reranking reranking(segments_, {signature, 1, slicing_.bits() / 8}, now.k,
                                 std::min(settings_.rerank, alive_));
             const auto& nearest = reranking.nearest(0);
-            Round round(segments_, sliced[0], 0, now, reranking);
+            Round round(segments_, sliced[0], 0, now, now, reranking);
             round.score(near, blocks, 0, list_threads_, checkpoint_, chosen.counters);
             if (now.explain)
                 chosen.counters.candidates = round.count_candidates();
@@ -225,7 +226,7 @@ class TopSearch {
         double all = 0;
         for (const Segment& segment : segments_)
             if (segment.has_lists())
-                all += static_cast<double>(lists_read(slicing_, *near_, settings_.expand));
+                all += static_cast<double>(lists_read(slicing_, *near_, reading_.expand));
         return all;
     }
 
@@ -236,13 +237,15 @@ class TopSearch {
     // `place` in its group.
     void choose(const SlicedQuery& query, Blocks& blocks, std::size_t at, std::size_t place,
                 Reranking& reranking, Chosen& chosen) const {
-        if (segments_.size() == 1 && blocks[0] && blocks[0]->can_choose() && !settings_.explain) {
+        const bool complete = reading_.expand == settings_.expand;
+        if (complete && segments_.size() == 1 && blocks[0] && blocks[0]->can_choose() &&
+            !settings_.explain) {
             chosen.rest =
                 blocks[0]->choose(at, place, settings_.rerank, reranking, chosen.counters);
             chosen.reranked = static_cast<std::size_t>(chosen.counters.reranked);
             return;
         }
-        Round round(segments_, query, place, settings_, reranking);
+        Round round(segments_, query, place, settings_, reading_, reranking);
         round.score(*near_, blocks, at, list_threads_, checkpoint_, chosen.counters);
         if (settings_.explain)
             chosen.counters.candidates = round.count_candidates();
@@ -292,6 +295,7 @@ class TopSearch {
     const Slicing& slicing_;
     const std::vector<Segment>& segments_;
     const NearestSettings& settings_;
+    NearestSettings reading_;  // of lists; the rest of the scores comes from signatures
     std::size_t list_threads_;
     const bits::Checkpoint& checkpoint_;
     const std::vector<std::size_t>& places_;  // where the answer of each query belongs

@@ -102,12 +102,14 @@ inline std::uint32_t likely_threshold(std::vector<SegmentScores>& scored, std::s
 class Round {
   public:
     // `place` is the number of the query among those that are re-ranked together.
+    // `reading` says which lists are read: see `lists_to_read`.
     Round(const std::vector<Segment>& segments, const SlicedQuery& query, std::size_t place,
-          const NearestSettings& settings, Reranking& reranking)
+          const NearestSettings& settings, const NearestSettings& reading, Reranking& reranking)
         : segments_(segments),
           query_(query),
           place_(place),
           settings_(settings),
+          reading_(reading),
           reranking_(reranking) {}
 
     // Scores all segments; `blocks` has the postings of those where they are few, at `place`.
@@ -118,11 +120,15 @@ class Round {
         checkpoint_ = &checkpoint;
         for (std::size_t number = 0; number < segments_.size(); ++number) {
             scored_.emplace_back();
+            const Segment& segment = segments_[number];
             if (blocks[number])
                 blocks[number]->score(place, scored_.back(), counters);
             else
-                score_segment(segments_[number], query_, near, settings_, threads, checkpoint,
-                              scored_.back(), counters);
+                score_segment(segment, query_, near, segment.has_lists() ? reading_ : settings_,
+                              threads, checkpoint, scored_.back(), counters);
+            if (segment.has_lists() && reading_.expand < settings_.expand)
+                score_rest(segment, query_, near, settings_, threads, checkpoint, scored_.back(),
+                           counters);
         }
     }
 
@@ -328,6 +334,7 @@ class Round {
     const SlicedQuery& query_;
     std::size_t place_;
     const NearestSettings& settings_;
+    const NearestSettings& reading_;
     Reranking& reranking_;
     std::size_t threads_ = 1;
     const bits::Checkpoint* checkpoint_ = nullptr;

@@ -6,6 +6,8 @@ import json
 import pickle
 import random
 import string
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -284,3 +286,21 @@ def test_features_that_are_chosen_later_are_those_that_are_given(
     assert later.signer() == at_once.signer()
     assert later.feature_kind() == at_once.feature_kind()
     assert pickle.loads(pickle.dumps(later)).to_dict() == later.to_dict()
+
+
+def test_counting_characters_does_not_import_pandas(tmp_path: Path) -> None:
+    """It takes longer to import than ten thousand documents take to be compared."""
+    pytest.importorskip("pandas")
+    texts = ["é" * 100, LONG, "short"] * 20
+    path = tmp_path / "texts.jsonl"
+    path.write_text(
+        "".join(json.dumps({"text": f"{text} {n}"}) + "\n" for n, text in enumerate(texts))
+    )
+    code = (
+        "import sys; import lookalike as la;"
+        "result = la.dedup(sys.argv[1]); result.write(sys.argv[2]);"
+        "assert result.counts.short_documents == 40, result.counts;"
+        "assert 'pandas' not in sys.modules"
+    )
+    command = [sys.executable, "-c", code, str(path), str(tmp_path / "out.jsonl")]
+    subprocess.run(command, check=True)

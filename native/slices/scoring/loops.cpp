@@ -4,6 +4,8 @@
 #include <immintrin.h>
 #endif
 
+#include "bits/bit_field.hpp"
+#include "bits/prefetch.hpp"
 #include "slices/scoring/loops.hpp"
 
 namespace lookalike::search {
@@ -296,8 +298,63 @@ std::size_t count_up_to(const std::uint32_t* keys, std::size_t count, std::uint3
     return found;
 }
 
-constexpr ScoreLoops kLoops{collect,   count_from,  near_sketches, near_words,
-                            set_apart, count_up_to, copy_near,     keep_up_to};
+// The bits that agree in slices that count, of one signature.
+std::uint32_t compare_one(const std::uint8_t* signature, const ComparedSlices& query) {
+    std::uint32_t score = 0;
+    for (std::size_t at = 0; at < query.count; ++at) {
+        const auto there =
+            static_cast<std::uint32_t>(bits_from(signature, query.bytes, query.starts[at]));
+        const auto ones = static_cast<std::uint32_t>(
+            __builtin_popcount((there ^ query.values[at]) & query.masks[at]));
+        score += ones > query.above && ones <= query.up_to ? query.widths[at] - ones : 0;
+    }
+    return score;
+}
+
+#if defined(__AVX512VPOPCNTDQ__)
+constexpr std::size_t kWidestGathered = 25;  // a word of 32 bits has it, whatever bit it begins at
+
+// The same for 16 slices at a time, none of which is wider than that.
+std::uint32_t compare_gathered(const std::uint8_t* signature, const ComparedSlices& query) {
+    const __m512i last = _mm512_set1_epi32(static_cast<int>(query.bytes) - 4);
+    const __m512i first_ones = _mm512_set1_epi32(static_cast<int>(query.above + 1));
+    const __m512i range = _mm512_set1_epi32(static_cast<int>(query.up_to - query.above));
+    __m512i sum = _mm512_setzero_si512();
+    for (std::size_t at = 0; at < query.count; at += 16) {
+        const __m512i starts = _mm512_loadu_si512(query.starts + at);
+        const __m512i bytes = _mm512_min_epi32(_mm512_srli_epi32(starts, 3), last);
+        const __m512i there =
+            _mm512_srlv_epi32(_mm512_i32gather_epi32(bytes, signature, 1),
+                              _mm512_sub_epi32(starts, _mm512_slli_epi32(bytes, 3)));
+        const __m512i flips =
+            _mm512_and_si512(_mm512_xor_si512(there, _mm512_loadu_si512(query.values + at)),
+                             _mm512_loadu_si512(query.masks + at));
+        const __m512i ones = _mm512_popcnt_epi32(flips);
+        const __mmask16 counts = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(ones, first_ones), range);
+        sum = _mm512_mask_add_epi32(sum, counts, sum,
+                                    _mm512_sub_epi32(_mm512_loadu_si512(query.widths + at), ones));
+    }
+    return static_cast<std::uint32_t>(_mm512_reduce_add_epi32(sum));
+}
+#endif
+
+void compare_slices(const std::uint8_t* signatures, const ComparedSlices& query,
+                    const std::uint64_t* rows, std::size_t count, std::uint32_t* scores) {
+    constexpr std::size_t kAhead = 8;
+    auto compare = compare_one;
+#if defined(__AVX512VPOPCNTDQ__)
+    if (query.widths[0] <= kWidestGathered && query.bytes >= 4)
+        compare = compare_gathered;
+#endif
+    for (std::size_t at = 0; at < count; ++at) {
+        if (at + kAhead < count)
+            bits::prefetch_all(signatures + rows[at + kAhead] * query.bytes, query.bytes);
+        scores[at] = compare(signatures + rows[at] * query.bytes, query);
+    }
+}
+
+constexpr ScoreLoops kLoops{collect,     count_from, near_sketches, near_words,    set_apart,
+                            count_up_to, copy_near,  keep_up_to,    compare_slices};
 
 }  // namespace
 

@@ -12,6 +12,18 @@ struct WordPair {
     std::uint32_t left, right, distance;
 };
 
+// The slices of a query, to be compared with those of signatures. Arrays have room for a multiple
+// of 16 slices; what is behind the last has a mask and a width of 0.
+struct ComparedSlices {
+    const std::uint32_t* starts;  // bits before a slice
+    const std::uint32_t* values;
+    const std::uint32_t* masks;
+    const std::uint32_t* widths;
+    std::size_t count;
+    std::size_t bytes;           // of a signature
+    std::uint32_t above, up_to;  // a slice counts if more bits differ than `above`, up to `up_to`
+};
+
 struct [[gnu::visibility("hidden")]] ScoreLoops {
     // Writes the places of scores >= least, ascending, and returns how many there are.
     std::size_t (*collect)(const std::uint8_t* scores, std::size_t count, std::uint8_t least,
@@ -41,6 +53,10 @@ struct [[gnu::visibility("hidden")]] ScoreLoops {
                              std::uint32_t more, std::uint32_t* to);
     // Moves those up to the limit to the front, in order, and returns how many there are.
     std::size_t (*keep_up_to)(std::uint32_t* keys, std::size_t count, std::uint32_t limit);
+
+    // The bits that agree in slices that count, of each of these rows.
+    void (*compare_slices)(const std::uint8_t* signatures, const ComparedSlices& query,
+                           const std::uint64_t* rows, std::size_t count, std::uint32_t* scores);
 
 #define SET(name, ...) static const ScoreLoops name;
 #include "bits/instruction_sets.inc"

@@ -4,15 +4,19 @@
 #include <cstring>
 
 #include "bits/prefetch.hpp"
+#include "bits/step_costs.hpp"
 
 namespace lookalike::search {
+
+using bits::kUsualCosts;
 
 namespace {
 
 // Lists are looked up this many ahead: first their offsets are asked for, then their rows.
 constexpr std::size_t kAhead = 32;
 
-constexpr std::size_t kScored = 256 << 10;  // postings that are worth a second thread
+constexpr std::size_t kScored = 256 << 10;    // postings that are worth a second thread
+constexpr std::size_t kComparedApart = 4096;  // candidates that are worth a second thread
 
 // Reads lists and adds to a table. Looking up where lists are, copying them together, and adding
 // are done in turns of many lists each: the memory then works on several at a time, and the adding
@@ -146,52 +150,57 @@ class ListScorer {
     std::size_t gathered_count_ = 0;
 };
 
-// Scores the lists of all positions, shared among threads: each adds up positions of its own.
+// Adds the lists whose values differ in `from` to `to` bits, shared among threads: each adds up
+// positions of its own. Rows without a score yet are passed over unless `admitting`.
+template <class Row>
+void add_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighborhood& near,
+               std::size_t from, std::size_t to, bool admitting, std::size_t threads,
+               const bits::Checkpoint& checkpoint, ScoreTable& table, Counters& counters) {
+    const std::size_t positions = query.slicing.count();
+    const double expected = postings_expected(query.slicing, lists.count, to);
+    threads = std::min({threads, positions, static_cast<std::size_t>(expected / kScored) + 1});
+    if (threads == 1) {
+        ListScorer<Row> scorer(lists, query, near, table);
+        scorer.add(from, to, 0, positions, admitting);
+        counters.postings += scorer.postings;
+        return;
+    }
+    // The first adds to the table itself, the others to tables of their own.
+    std::atomic<std::int64_t> postings{0};
+    std::vector<SegmentScores> parts(threads - 1);
+    bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t part) {
+        ScoreTable& own = part == 0 ? table : parts[part - 1].begin_table(lists.count);
+        ListScorer<Row> scorer(lists, query, near, own);
+        scorer.add(from, to, positions * part / threads, positions * (part + 1) / threads,
+                   part != 0 || admitting);
+        postings += scorer.postings;
+    });
+    // Which are put together by rows, again shared among threads.
+    std::vector<std::vector<std::uint64_t>> left(parts.size() * threads);
+    bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t share) {
+        const auto begin = lists.count * share / threads;
+        const auto end = lists.count * (share + 1) / threads;
+        for (std::size_t part = 0; part < parts.size(); ++part)
+            table.take_rows(parts[part].table(), !admitting, begin, end,
+                            left[part * threads + share]);
+    });
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+        for (std::size_t share = 0; share < threads; ++share)
+            table.take_rest(parts[part].table(), !admitting, left[part * threads + share]);
+        parts[part].was_emptied();
+    }
+    counters.postings += postings;
+}
+
 template <class Row>
 void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighborhood& near,
                  const NearestSettings& settings, std::size_t threads,
                  const bits::Checkpoint& checkpoint, ScoreTable& table, Counters& counters) {
-    const std::size_t positions = query.slicing.count();
-    const double expected = postings_expected(query.slicing, lists.count, settings.expand);
-    threads = std::min({threads, positions, static_cast<std::size_t>(expected / kScored) + 1});
     const std::size_t admit = std::min(settings.admit, settings.expand);
-
-    std::atomic<std::int64_t> postings{0};
-    const auto phase = [&](std::size_t from, std::size_t to, bool admitting) {
-        if (threads == 1) {
-            ListScorer<Row> scorer(lists, query, near, table);
-            scorer.add(from, to, 0, positions, admitting);
-            postings += scorer.postings;
-            return;
-        }
-        // The first adds to the table itself, the others to tables of their own.
-        std::vector<SegmentScores> parts(threads - 1);
-        bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t part) {
-            ScoreTable& own = part == 0 ? table : parts[part - 1].begin_table(lists.count);
-            ListScorer<Row> scorer(lists, query, near, own);
-            scorer.add(from, to, positions * part / threads, positions * (part + 1) / threads,
-                       part != 0 || admitting);
-            postings += scorer.postings;
-        });
-        // Which are put together by rows, again shared among threads.
-        std::vector<std::vector<std::uint64_t>> left(parts.size() * threads);
-        bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t share) {
-            const auto begin = lists.count * share / threads;
-            const auto end = lists.count * (share + 1) / threads;
-            for (std::size_t part = 0; part < parts.size(); ++part)
-                table.take_rows(parts[part].table(), !admitting, begin, end,
-                                left[part * threads + share]);
-        });
-        for (std::size_t part = 0; part < parts.size(); ++part) {
-            for (std::size_t share = 0; share < threads; ++share)
-                table.take_rest(parts[part].table(), !admitting, left[part * threads + share]);
-            parts[part].was_emptied();
-        }
-    };
-    phase(0, admit, true);
+    add_lists(lists, query, near, 0, admit, true, threads, checkpoint, table, counters);
     if (admit < settings.expand)
-        phase(admit + 1, settings.expand, false);
-    counters.postings += postings;
+        add_lists(lists, query, near, admit + 1, settings.expand, false, threads, checkpoint, table,
+                  counters);
     counters.lists += lists_read(query.slicing, near, settings.expand);
 }
 
@@ -257,6 +266,129 @@ std::int64_t lists_read(const Slicing& slicing, const Neighborhood& near, std::s
     for (std::size_t position = 0; position < slicing.count(); ++position)
         lists += static_cast<std::int64_t>(near.at(position).ends[expand]);
     return lists;
+}
+
+namespace {
+
+// What reading the lists costs that bring in no candidates; `skew` is how much longer lists are
+// than if values were equally frequent.
+double rest_by_lists(const Slicing& slicing, std::size_t rows, const NearestSettings& settings,
+                     double skew) {
+    double lists = 0;
+    for (std::size_t position = 0; position < slicing.count(); ++position)
+        lists += lists_near(slicing.width(position), settings.expand) -
+                 lists_near(slicing.width(position), settings.admit);
+    const double postings = postings_expected(slicing, rows, settings.expand) -
+                            postings_expected(slicing, rows, settings.admit);
+    return lists * kUsualCosts.look_up() + skew * postings * kUsualCosts.posting;
+}
+
+// What comparing all slices of candidates costs instead.
+double rest_by_slices(const Slicing& slicing, double candidates) {
+    return candidates * (kUsualCosts.compare(slicing.bits() / 8) +
+                         kUsualCosts.slice * static_cast<double>(slicing.count()));
+}
+
+// Slices of a query, laid out for comparing them with those of candidates.
+class SliceFlips {
+  public:
+    SliceFlips(const SlicedQuery& query, std::size_t above, std::size_t up_to)
+        : query_(query), above_(above), up_to_(up_to) {
+        const Slicing& slicing = query.slicing;
+        const std::size_t room = (slicing.count() + 15) / 16 * 16;
+        for (std::vector<std::uint32_t>* one : {&starts_, &values_, &masks_, &widths_})
+            one->resize(room);
+        for (std::size_t position = 0; position < slicing.count(); ++position) {
+            starts_[position] = static_cast<std::uint32_t>(slicing.start(position));
+            values_[position] = query.values[position];
+            widths_[position] = static_cast<std::uint32_t>(slicing.width(position));
+            masks_[position] = (1u << widths_[position]) - 1;
+        }
+    }
+
+    ComparedSlices compared() const {
+        return {starts_.data(),
+                values_.data(),
+                masks_.data(),
+                widths_.data(),
+                query_.slicing.count(),
+                query_.slicing.bits() / 8,
+                static_cast<std::uint32_t>(above_),
+                static_cast<std::uint32_t>(up_to_)};
+    }
+
+  private:
+    const SlicedQuery& query_;
+    std::size_t above_, up_to_;
+    std::vector<std::uint32_t> starts_, values_, masks_, widths_;
+};
+
+}  // namespace
+
+NearestSettings lists_to_read(const Slicing& slicing, const std::vector<Segment>& segments,
+                              const NearestSettings& settings) {
+    NearestSettings reading = settings;
+    if (settings.admit >= settings.expand)
+        return reading;
+    double by_lists = 0, by_slices = 0;
+    for (const Segment& segment : segments) {
+        if (!segment.has_lists())
+            continue;
+        const std::size_t rows = segment.collection.count;
+        const double admitted = postings_expected(slicing, rows, settings.admit);
+        by_lists += rest_by_lists(slicing, rows, settings, 1);
+        by_slices += rest_by_slices(slicing, std::min(admitted, static_cast<double>(rows)));
+    }
+    if (by_slices < by_lists)
+        reading.expand = settings.admit;
+    return reading;
+}
+
+void score_rest(const Segment& segment, const SlicedQuery& query, const Neighborhood& near,
+                const NearestSettings& settings, std::size_t threads,
+                const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters) {
+    const Slicing& slicing = query.slicing;
+    const Collection& collection = segment.collection;
+    std::vector<std::uint64_t> rows;
+    const std::uint32_t least = 1;
+    scores.each(segment, least, [&](std::uint64_t row, std::uint32_t) { rows.push_back(row); });
+    const double expected = postings_expected(slicing, collection.count, settings.admit);
+    const double skew = std::max(1.0, static_cast<double>(rows.size()) / expected);
+    if (rest_by_slices(slicing, static_cast<double>(rows.size())) >
+        rest_by_lists(slicing, collection.count, settings, skew)) {
+        // There are more candidates than was to be expected.
+        if (!scores.dense()) {
+            const std::vector<ScoredRow> listed(scores.list().begin(), scores.list().end());
+            ScoreTable& table = scores.begin_table(collection.count);
+            for (const ScoredRow& one : listed)
+                table.add_one(one.row, one.score);
+        }
+        const auto add = [&](const auto& lists) {
+            if constexpr (!std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)
+                add_lists(lists, query, near, settings.admit + 1, settings.expand, false, threads,
+                          checkpoint, scores.table(), counters);
+        };
+        std::visit(add, segment.lists);
+        counters.lists +=
+            lists_read(slicing, near, settings.expand) - lists_read(slicing, near, settings.admit);
+        return;
+    }
+    std::vector<std::uint32_t> amounts(rows.size());
+    const SliceFlips flips(query, settings.admit, settings.expand);
+    const std::size_t parts = (rows.size() + kComparedApart - 1) / kComparedApart;
+    bits::share_out(
+        parts, std::min(threads, parts), checkpoint, [&](std::size_t, std::size_t part) {
+            const std::size_t begin = part * kComparedApart;
+            const std::size_t count = std::min(kComparedApart, rows.size() - begin);
+            score_loops().compare_slices(collection.data, flips.compared(), rows.data() + begin,
+                                         count, amounts.data() + begin);
+        });
+    if (scores.dense())
+        for (std::size_t at = 0; at < rows.size(); ++at)
+            scores.table().add_one(rows[at], amounts[at]);
+    else
+        for (std::size_t at = 0; at < rows.size(); ++at)
+            scores.changeable_list()[at].score += amounts[at];
 }
 
 void score_segment(const Segment& segment, const SlicedQuery& query, const Neighborhood& near,

@@ -72,7 +72,7 @@ class ScoreTable {
     const std::vector<std::uint64_t>& overflowed() const { return overflowed_; }
     bool has_overflowed(std::size_t row) const { return !overflowed_.empty() && high_[row] != 0; }
 
-    // Adds an amount of 1 to 255 to the scores of rows, which must be below `rows()`.
+    // Adds an amount of up to 255 to the scores of rows, which must be below `rows()`.
     template <class Row>
     void add(const Row* rows, std::size_t count, std::uint32_t amount) {
         std::uint8_t* const low = low_.data();
@@ -80,13 +80,20 @@ class ScoreTable {
             add_to(low, rows[at], amount);
     }
 
-    // The same for rows that have a score already; others are passed over.
+    // The same for rows that have a score already; others are passed over. Which they are cannot be
+    // foreseen, so 0 is added to them: a branch would cost more than the addition.
     template <class Row>
     void add_where_scored(const Row* rows, std::size_t count, std::uint32_t amount) {
         std::uint8_t* const low = low_.data();
         for (std::size_t at = 0; at < count; ++at)
-            if (low[rows[at]] != 0)
-                add_to(low, rows[at], amount);
+            add_to(low, rows[at], low[rows[at]] != 0 ? amount : 0);
+    }
+
+    // Adds any amount to the score of one row.
+    void add_one(std::size_t row, std::uint32_t amount) {
+        for (; amount > kCarry; amount -= kCarry)
+            add_to(low_.data(), row, kCarry);
+        add_to(low_.data(), row, amount);
     }
 
     // The same for postings of different amounts; `row_of` and `amount_of` take them apart.
@@ -195,6 +202,8 @@ class SegmentScores {
     ScoreTable& table() { return store_->table; }
     // Ascending by row, without rows that were removed; if not `dense`.
     std::span<const ScoredRow> list() { return {store_->list.of(0), listed_}; }
+    // The same, to be changed.
+    std::span<ScoredRow> changeable_list() { return {store_->list.of(0), listed_}; }
     // A place for a list of at most `most` rows.
     ScoredRow* begin_list(std::size_t most) { return store_->list.of(most); }
     void end_list(std::size_t count) { listed_ = count; }
@@ -341,6 +350,17 @@ class PostingBlock {
     bool all_count_ = false;                            // and add something
     bits::Pooled<Store> store_;
 };
+
+// Which lists to read. Those that bring in no candidates only raise scores: if there are few
+// candidates, comparing their slices with the query's is cheaper, and `score_rest` does that. Then
+// the result has `admit` as its `expand`.
+NearestSettings lists_to_read(const Slicing& slicing, const std::vector<Segment>& segments,
+                              const NearestSettings& settings);
+
+// Completes scores of lists up to `admit` bits away by those up to `expand` bits away.
+void score_rest(const Segment& segment, const SlicedQuery& query, const Neighborhood& near,
+                const NearestSettings& settings, std::size_t threads,
+                const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters);
 
 // Scores all rows of a segment: by its lists, shared among threads, or, if it has none, one by one.
 void score_segment(const Segment& segment, const SlicedQuery& query, const Neighborhood& near,

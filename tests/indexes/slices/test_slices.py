@@ -331,6 +331,47 @@ def test_scores_of_near_copies(slice_bits: int, expand: int, threads: int) -> No
                 assert list(answer) == expected
 
 
+@pytest.mark.parametrize("slice_bits", [7, 8, 13, 26])
+@pytest.mark.parametrize("skewed", [False, True])
+def test_lists_that_admit_no_candidates(kernel: str, slice_bits: int, skewed: bool) -> None:
+    """Few candidates are compared slice by slice, many by further lists: to the same scores.
+
+    Skewed signatures have more candidates than is to be expected of their number.
+    """
+    rng = np.random.default_rng(slice_bits)
+    rows = rng.integers(0, 256, (3_000, 51), np.uint8)
+    if skewed:
+        rows[::2, : 51 // 2] = rows[0, : 51 // 2]
+    near = rows[0] ^ np.packbits(rng.random((60, 408)) < 0.06, axis=1)
+    rows = np.concatenate([rows, near])
+    index = la.SliceIndex(rows, slice_bits)
+    index.remove(range(0, 3_000, 7))
+    living = dict(zip(index.living()[1].tolist(), index.living()[0], strict=True))
+    queries = np.concatenate([near[:1], rows[1:2]])
+    read = {}
+    for expand in (2, 4):
+        for admit in range(expand):
+            settings: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": 50}
+            for threads in (1, 3):
+                found = index.search(queries, 9, explain=True, threads=threads, **settings)
+                for row, query in enumerate(queries):
+                    expected = slice_oracle.search(living, query, 9, slice_bits, expand, admit, 50)
+                    answer = zip(
+                        found.distances[row].tolist(), found.ids[row].tolist(), strict=True
+                    )
+                    assert [one for one in answer if one[1] >= 0] == expected
+            assert found.explanation is not None
+            read[expand, admit] = int(found.explanation.lists[0])
+    # Each path was taken: slices alone, lists from the start, and lists because of many candidates.
+    widths = slice_oracle.widths(408, slice_bits)
+    lists = [sum(math.comb(width, ones) for width in widths) for ones in range(5)]
+    if slice_bits == 8:
+        assert read[4, 0] == lists[0]
+        assert read[4, 3] == sum(lists)
+    if slice_bits == 13:
+        assert read[2, 1] == sum(lists[: 3 if skewed else 2])
+
+
 @given(st.data(), histories(), st.integers(0, 3), st.integers(0, 3), st.sampled_from([1, 3]))
 def test_a_batch_is_answered_as_its_queries_one_by_one(
     draw: st.DataObject,
