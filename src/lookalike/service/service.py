@@ -141,7 +141,7 @@ class Service:
 
     def similarities(self, docs: Collection, answer: Answer) -> list[float]:
         """Return the estimated similarity of each match."""
-        if answer.by == "words":
+        if answer.by != "similar":
             return []
         far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
         signer = docs.signer

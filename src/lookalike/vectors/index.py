@@ -297,6 +297,11 @@ class VectorIndex(SelfTuned, GrowingIndex):
             store, sketches, queries, wanted, effort, places, workers, explain=tell
         )
 
+    def make_sketches(self, *, threads: SupportsIndex | None = None) -> None:
+        """Make the sketches now, if there are none yet; otherwise the first search makes them."""
+        if not self.only_bits and len(self) > _FEW:
+            self._parts.sketches(thread_count(threads))
+
     def within(
         self,
         vectors: Any,

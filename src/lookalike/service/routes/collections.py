@@ -35,7 +35,7 @@ snapshots = new_router("snapshots")
 _MADE = {
     "name": "pages", "documents": 3, "signatures": 3, "bits": 128, "signer": {"signer": "SimHash"},
     "medium": "text", "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
-    "keeps_text": True, "words": None, "version": 1,
+    "keeps_text": True, "words": None, "vectors": 0, "dimensions": None, "version": 1,
 }  # fmt: skip
 _SNAPSHOTS = "/v1/collections/{name}/snapshots"
 _SQLITE = "application/vnd.sqlite3"
@@ -131,7 +131,8 @@ def _describe(name: str, docs: Collection) -> dict[str, Any]:
         "signer": None if signer is None else _brief(signer.to_dict()),
         "medium": None if signer is None else signer.medium,
         "measure": measure_value(signer),
-        **{one: stats[one] for one in ("keeps_text", "words", "version", "durability")},
+        **{one: stats[one] for one in ("keeps_text", "words", "vectors", "dimensions")},
+        **{one: stats[one] for one in ("version", "durability")},
         "index": {
             "kind": "SliceIndex",
             "slices": stats["slices"],

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lookalike.collection import Collection
 
 _PREFIX = "lookalike-rows-"
-_OF_TEXTS = ("text", "id", "signature", "format")
+_OF_TEXTS = ("text", "id", "signature", "vectors", "format")
 
 
 def declare(actions: Subparsers) -> None:
@@ -70,6 +70,8 @@ def declare(actions: Subparsers) -> None:
 {common.INPUT}
 {common.CORPUS}
   --signature COLUMN   column with hexadecimal signatures (default: signature, if it exists)
+  --vectors COLUMN     column with vectors, to search by --vector: lists of numbers, or base64 of
+                       float32 (default: vector of an exported file)
   --replace            replace documents with the same id (default: error)
   --quiet              no progress bar
   --json
@@ -192,7 +194,8 @@ def _import(options: argparse.Namespace) -> None:
         else:
             source = common.corpus_of(options.input, options)
             total = common.megabytes(source)
-            given |= {name: getattr(options, name) for name in ("text", "id", "signature")}
+            columns = ("text", "id", "signature", "vectors")
+            given |= {name: getattr(options, name) for name in columns}
             given |= {"max_document": source.max_document, **vars(common.filters_of(options))}
         with progress_bars(options.quiet or options.json, total) as progress:
             done = docs.import_file(source, **given, progress=progress)
