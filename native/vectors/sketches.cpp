@@ -1,6 +1,7 @@
 #include "vectors/sketches.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -128,36 +129,46 @@ struct Ranked {
 // The groups in the order of their centers, as far as that is asked for.
 class Order {
   public:
-    void rank(const SketchGroups& groups, const Asked& asked, ProductRuns& products) {
+    // Finds and sorts the first groups for a query.
+    void rank(const SketchGroups& groups, const Asked& asked, ProductRuns& products,
+              std::size_t count) {
         all_.clear();
-        sorted_ = 0;
+        total_ = groups.centers.count;
+        wanted_ = std::min(count, total_);
         const std::int8_t* const values = asked.values();
+        float cutoff = kAll;
         products.each(
-            groups.centers, 0, groups.centers.count, &values, 1, [](std::size_t) { return kAll; },
-            [&](std::size_t, const SketchHit* hits, std::size_t count, std::size_t first) {
-                for (const SketchHit* hit = hits; hit < hits + count; ++hit)
+            groups.centers, 0, total_, &values, 1, [&](std::size_t) { return cutoff; },
+            [&](std::size_t, const SketchHit* hits, std::size_t number, std::size_t first) {
+                for (const SketchHit* hit = hits; hit < hits + number; ++hit)
                     all_.push_back({hit->product, static_cast<std::uint32_t>(first + hit->row)});
+                if (all_.size() >= wanted_ + kSpare) {
+                    keep_wanted();
+                    cutoff = all_.back().product;
+                }
             });
+        if (all_.size() > wanted_)
+            keep_wanted();
+        std::sort(all_.begin(), all_.end());
     }
 
-    void sort_first(std::size_t count) {
-        count = std::min(count, all_.size());
-        if (count <= sorted_)
-            return;
-        const auto begin = all_.begin() + static_cast<std::ptrdiff_t>(sorted_);
-        const auto end = all_.begin() + static_cast<std::ptrdiff_t>(count);
-        if (end != all_.end())
-            std::nth_element(begin, end, all_.end());
-        std::sort(begin, end);
-        sorted_ = count;
-    }
-
-    std::size_t size() const { return all_.size(); }
+    // How many are ranked, and how many there are. All of them begin with those that are ranked.
+    std::size_t ranked() const { return all_.size(); }
+    std::size_t size() const { return total_; }
     std::size_t operator[](std::size_t rank) const { return all_[rank].number; }
 
   private:
+    static constexpr std::size_t kSpare = 64;  // groups that are held beside those that are wanted
+
+    // The last of those that are kept is the worst of them.
+    void keep_wanted() {
+        const auto last = all_.begin() + static_cast<std::ptrdiff_t>(wanted_) - 1;
+        std::nth_element(all_.begin(), last, all_.end());
+        all_.resize(wanted_);
+    }
+
     std::vector<Ranked> all_;
-    std::size_t sorted_ = 0;
+    std::size_t total_ = 0, wanted_ = 0;
 };
 
 struct Extent {
@@ -185,17 +196,17 @@ class Proposer {
         kept_.clear();
         groups_read = rows_read = 0;
         float cutoff = kAll;
-        order_.rank(groups_, asked, products_);
-        order_.sort_first(effort_.probe);
+        order_.rank(groups_, asked, products_, std::max<std::size_t>(1, effort_.probe));
         const std::int8_t* const values = asked.values();
         for (std::size_t rank = 0; rank < order_.size(); ++rank) {
             if (rank >= effort_.probe) {
                 if (kept_.size() >= least_)
                     break;
-                order_.sort_first(order_.size());
+                if (rank >= order_.ranked())
+                    order_.rank(groups_, asked, products_, order_.size());
             }
             const Extent rows = extent_of(groups_, order_[rank]);
-            if (rank + 1 < order_.size())
+            if (rank + 1 < order_.ranked())
                 prefetch(extent_of(groups_, order_[rank + 1]));
             ++groups_read;
             rows_read += rows.end - rows.begin;
@@ -336,17 +347,20 @@ void candidates_of_groups(const Rows& rows, const SketchGroups& groups, const Qu
                     });
 }
 
-void best_of_groups(const Rows& rows, const SketchGroups& groups, const std::uint8_t* skip,
+bool best_of_groups(const Rows& rows, const SketchGroups& groups, const std::uint8_t* skip,
                     const Queries& queries, std::size_t k, const SketchEffort& effort,
                     const Work& work, std::int64_t* ids, double* cosines, const SketchWork& done) {
     constexpr std::size_t kAhead = 8;
     const std::size_t workers = std::max<std::size_t>(1, std::min(work.threads, queries.count));
     std::vector<Proposer> proposers(workers, Proposer(groups, skip, effort, k));
     std::vector<std::vector<Similar>> found(workers);
+    std::atomic<bool> finite{true};
     bits::share_out(
         queries.count, workers, work.checkpoint, [&](std::size_t worker, std::size_t query) {
             const Asked asked(rows, queries.values + query * rows.dimensions);
             const Measure& measure = asked.measure();
+            if (!std::isfinite(measure.squares()))
+                finite = false;
             const std::vector<Ranked>& proposed = proposers[worker].propose(asked);
             std::vector<Similar>& own = found[worker];
             own.clear();
@@ -364,11 +378,14 @@ void best_of_groups(const Rows& rows, const SketchGroups& groups, const std::uin
             const auto best = static_cast<std::ptrdiff_t>(std::min(k, own.size()));
             std::partial_sort(own.begin(), own.begin() + best, own.end());
             write_answer(own, k, ids + query * k, cosines + query * k);
+            if (done.groups == nullptr)
+                return;
             done.groups[query] = static_cast<std::int64_t>(proposers[worker].groups_read);
             done.rows[query] = static_cast<std::int64_t>(proposers[worker].rows_read + rows.count -
                                                          groups.covered());
             done.cosines[query] = static_cast<std::int64_t>(own.size());
         });
+    return finite;
 }
 
 namespace {
@@ -447,13 +464,12 @@ void best_by_sketches(const Rows& rows, const SketchGroups& groups, const std::u
         // First, each query reads the groups that are nearest to it, and rows without sketches.
         bits::share_out(some, workers, work.checkpoint, [&](std::size_t worker, std::size_t query) {
             Order& order = orders[worker];
-            order.rank(groups, asked[query], products[worker]);
-            order.sort_first(kNearGroups);
+            order.rank(groups, asked[query], products[worker], kNearGroups);
             Found& own = found[query];
             own.was_read.assign(order.size(), 0);
             const Asked* const one = &asked[query];
             Found* const to = &own;
-            for (std::size_t rank = 0; rank < std::min(kNearGroups, order.size()); ++rank) {
+            for (std::size_t rank = 0; rank < order.ranked(); ++rank) {
                 own.was_read[order[rank]] = 1;
                 prover.read(extent_of(groups, order[rank]), &one, &to, 1, products[worker]);
             }

@@ -94,7 +94,10 @@ def test_many_queries_at_once(url: str) -> None:
             docs.search("owl", 4, vector=rows[0]),
             docs.search("fox", 4, vector=rows[1]),
         ]
+        often = docs.search_many(["owl", "fox"] * 70, 4, vectors=np.tile(rows[:2], (70, 1)))
+        assert list(often) == list(both) * 70
         assert docs.search_many(vectors=np.empty((0, 3))) == []
+        assert docs.search_many([], vectors=np.empty((0, 3))) == []
         with pytest.raises(la.errors.ArgumentError, match="2 queries and 3 vectors"):
             docs.search_many(["owl", "fox"], vectors=rows)
 

@@ -85,6 +85,7 @@ from lookalike.signatures.signer import DocumentSigner
 T = TypeVar("T")
 
 _TRIES = 20
+_FUSED = 64  # queries whose rankings are in memory together
 
 
 class BaseCollection(ABC):
@@ -714,25 +715,46 @@ class Collection(BaseCollection):
         if queries is None:
             return self._read(
                 lambda view: answers_by_vectors(
-                    question, vectors, self._vectors.at(view), view, take, limits
+                    question, vectors, self._vectors, view, take, limits
                 )
             )
+        return self._read(self._by_both(queries, vectors, question, take, limits))
+
+    def _by_both(
+        self, queries: QueryInputs, vectors: NDArray[np.float32], question: Question,
+        take: Callable[[int, Answer], T], limits: Budget,
+    ) -> Callable[[View], list[T]]:  # fmt: skip
+        """Return the function that fuses both rankings, some queries at a time."""
+        texts = listed_texts(queries)
+        several: Any = (
+            self._signing.masked_queries(queries, question)[0] if texts is None else texts
+        )
+        if len(several) != len(vectors):
+            raise ArgumentError(
+                f"there are {len(several)} queries and {len(vectors)} vectors; expected one for "
+                "each"
+            )
         deeper, within = question.deeper(fusion_depth(question.k)), Budget(change=limits.change)
-        search = self._by_queries(queries, deeper, whole, within)
+        parts = [slice(begin, begin + _FUSED) for begin in range(0, len(several), _FUSED)]
+        searches = [self._by_queries(several[some], deeper, whole, within) for some in parts]
 
-        def both(view: View) -> list[T]:
-            with within:
-                by_text = search(view)
-                if len(by_text) != len(vectors):
-                    raise ArgumentError(
-                        f"there are {len(by_text)} queries and {len(vectors)} vectors; expected "
-                        "one for each"
+        def found(view: View) -> list[T]:
+            results: list[T] = []
+            count = 0
+            for some, search in zip(parts, searches, strict=True):
+                with within:
+                    by_text = search(view)
+                    by_vector = answers_by_vectors(
+                        deeper, vectors[some], self._vectors, view, whole, within
                     )
-                index = self._vectors.at(view)
-                by_vector = answers_by_vectors(deeper, vectors, index, view, whole, within)
-                return fused(question, by_text, by_vector, view, take, limits)
+                    for one, other in zip(by_text, by_vector, strict=True):
+                        answer = fused(question, one, other, view, limits)
+                        count += len(answer)
+                        limits.check_matches(count)
+                        results.append(take(len(results), answer))
+            return results
 
-        return self._read(both)
+        return found
 
     def _by_queries(
         self, queries: QueryInputs, question: Question, take: Callable[[int, Answer], T],

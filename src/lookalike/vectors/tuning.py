@@ -114,7 +114,9 @@ def tuned(
     by_place = replace(store, ids=None)
     own = None
     if queries is None:
-        drawn = np.argsort(random_words(seed, len(store.places)))[:sample]
+        # From the end: sketches train their centers with the first ones in this order, which are
+        # nearer to their centers than other vectors are.
+        drawn = np.argsort(random_words(seed, len(store.places)))[::-1][:sample]
         own = store.places[drawn]
         queries = in_single_precision(store.rows(own))
     itself = int(own is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -85,7 +85,7 @@ class _VectorFetcher(EntryFetcher):
 def answers_by_vectors(
     question: Question,
     vectors: NDArray[np.float32],
-    index: Any,
+    search: CachedIndex,
     view: View,
     take: Callable[[int, Answer], Taken],
     budget: Budget,
@@ -95,6 +95,7 @@ def answers_by_vectors(
         raise CollectionError(
             "the collection was replaced by one with vectors of other dimensions; try again"
         )
+    index = search.at(view)
     fetcher = _VectorFetcher(view, question, budget)
     results, count = [], 0
     for position, vector in enumerate(vectors):
@@ -152,39 +153,29 @@ def fusion_depth(k: int) -> int:
 
 
 def fused(
-    question: Question, by_text: Sequence[Answer], by_vector: Sequence[Answer], view: View,
-    take: Callable[[int, Answer], Taken], budget: Budget,
-) -> list[Taken]:  # fmt: skip
-    """Return what `take` makes of the answers that two rankings give together, in order.
+    question: Question, by_text: Answer, by_vector: Answer, view: View, budget: Budget
+) -> Answer:
+    """Return what two rankings give together.
 
     A document at rank r of an answer, from 1 on, gets 1 / (60 + r) from it (reciprocal rank
     fusion). Documents with equal sums are sorted by id.
     """
-    results, count = [], 0
-    for position, both in enumerate(zip(by_text, by_vector, strict=True)):
-        stop_if_canceled()
-        ranks: dict[str, list[int]] = {}
-        rows: dict[str, Match] = {}
-        for side, answer in enumerate(both):
-            for rank, match in enumerate(answer, 1):
-                ranks.setdefault(match.id, [0, 0])[side] = rank
-                rows[match.id] = match
-        scores = {
-            id: sum(1 / (_RANK + rank) for rank in pair if rank) for id, pair in ranks.items()
-        }
-        best = sorted(scores, key=lambda id: (-scores[id], id))[: question.k]
-        matches = []
-        for id in best:
-            row = vars(rows[id])["_row"]
-            budget.spend(len(row.metadata))
-            match = match_of(row, round(_UNITS * (2 / (_RANK + 1) - scores[id])))
-            vars(match).update(score=scores[id], ranks=tuple(ranks[id]))
-            matches.append(match)
-        exact = all(answer.exact for answer in both)
-        whole = Answer(matches, version=view.state.version, exact=exact, by="fused")
-        count += len(whole)
-        budget.check_matches(count)
-        if question.text:
-            add_texts(view, [whole], budget)
-        results.append(take(position, whole))
-    return results
+    ranks: dict[str, list[int]] = {}
+    rows: dict[str, Match] = {}
+    for side, answer in enumerate((by_text, by_vector)):
+        for rank, match in enumerate(answer, 1):
+            ranks.setdefault(match.id, [0, 0])[side] = rank
+            rows[match.id] = match
+    scores = {id: sum(1 / (_RANK + rank) for rank in both if rank) for id, both in ranks.items()}
+    matches = []
+    for id in sorted(scores, key=lambda id: (-scores[id], id))[: question.k]:
+        row = vars(rows[id])["_row"]
+        budget.spend(len(row.metadata))
+        match = match_of(row, round(_UNITS * (2 / (_RANK + 1) - scores[id])))
+        vars(match).update(score=scores[id], ranks=tuple(ranks[id]))
+        matches.append(match)
+    exact = by_text.exact and by_vector.exact
+    found = Answer(matches, version=view.state.version, exact=exact, by="fused")
+    if question.text:
+        add_texts(view, [found], budget)
+    return found
