@@ -131,23 +131,21 @@ void bind_vectors(nb::module_& module) {
             "best",
             [](const BoundSketches& self, const BoundVectors& vectors, const Skip& skip,
                const FloatRows& queries, std::size_t candidates, std::size_t probe,
-               std::size_t threads, const Ids& ids, const Cosines& cosines,
-               const std::optional<Done>& done) {
+               std::size_t threads, const Ids& ids, const Cosines& cosines, const Done& done) {
                 self.expect_of(vectors);
                 const vectors::Queries asked = vectors.asked(queries);
                 const std::size_t k = expect_answer(queries, ids, cosines);
                 expect(candidates >= k, "fewer candidates than neighbors");
                 const std::uint8_t* const skipped = vectors.skipped(skip);
-                const vectors::SketchWork work =
-                    done ? done_for(*done, asked.count) : vectors::SketchWork{};
+                const vectors::SketchWork work = done_for(done, asked.count);
                 const nb::gil_scoped_release nogil;
-                return vectors::best_of_groups(vectors.rows, self.groups, skipped, asked, k,
+                vectors::best_of_groups(vectors.rows, self.groups, skipped, asked, k,
                                         {candidates, probe}, work_on(threads), ids.data(),
                                         cosines.data(), work);
             },
             "vectors"_a, "skip"_a.noconvert().none(), "queries"_a.noconvert(), "candidates"_a,
             "probe"_a, "threads"_a, "ids"_a.noconvert(), "cosines"_a.noconvert(),
-            "done"_a.noconvert().none())
+            "done"_a.noconvert())
         .def(
             "best_of_all",
             [](const BoundSketches& self, const BoundVectors& vectors, const Skip& skip,

@@ -1,7 +1,6 @@
 #include "vectors/sketches.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -347,20 +346,17 @@ void candidates_of_groups(const Rows& rows, const SketchGroups& groups, const Qu
                     });
 }
 
-bool best_of_groups(const Rows& rows, const SketchGroups& groups, const std::uint8_t* skip,
+void best_of_groups(const Rows& rows, const SketchGroups& groups, const std::uint8_t* skip,
                     const Queries& queries, std::size_t k, const SketchEffort& effort,
                     const Work& work, std::int64_t* ids, double* cosines, const SketchWork& done) {
     constexpr std::size_t kAhead = 8;
     const std::size_t workers = std::max<std::size_t>(1, std::min(work.threads, queries.count));
     std::vector<Proposer> proposers(workers, Proposer(groups, skip, effort, k));
     std::vector<std::vector<Similar>> found(workers);
-    std::atomic<bool> finite{true};
     bits::share_out(
         queries.count, workers, work.checkpoint, [&](std::size_t worker, std::size_t query) {
             const Asked asked(rows, queries.values + query * rows.dimensions);
             const Measure& measure = asked.measure();
-            if (!std::isfinite(measure.squares()))
-                finite = false;
             const std::vector<Ranked>& proposed = proposers[worker].propose(asked);
             std::vector<Similar>& own = found[worker];
             own.clear();
@@ -378,14 +374,11 @@ bool best_of_groups(const Rows& rows, const SketchGroups& groups, const std::uin
             const auto best = static_cast<std::ptrdiff_t>(std::min(k, own.size()));
             std::partial_sort(own.begin(), own.begin() + best, own.end());
             write_answer(own, k, ids + query * k, cosines + query * k);
-            if (done.groups == nullptr)
-                return;
             done.groups[query] = static_cast<std::int64_t>(proposers[worker].groups_read);
             done.rows[query] = static_cast<std::int64_t>(proposers[worker].rows_read + rows.count -
                                                          groups.covered());
             done.cosines[query] = static_cast<std::int64_t>(own.size());
         });
-    return finite;
 }
 
 namespace {

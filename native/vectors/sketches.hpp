@@ -48,7 +48,7 @@ double sketch_rows(const Rows& rows, std::size_t first, const Work& work, std::u
 void nearest_sketches(const Sketches& among, const std::uint8_t* codes, std::size_t count,
                       const Work& work, std::int64_t* nearest, float* products);
 
-// What a search did for each query; null where nobody asks.
+// What a search did for each query.
 struct SketchWork {
     std::int64_t *groups, *rows, *cosines;
 };
@@ -60,8 +60,7 @@ struct SketchEffort {
 // The `k` largest cosines among the candidates of each query: those with the largest products of
 // sketches in the `probe` groups with the nearest centers, and in as many more as it takes to have
 // k of them, and the rows that have no sketch. `skip` is as in best_of_all, and so are the answers.
-// Returns whether all queries are of finite numbers: the answers to others mean nothing.
-bool best_of_groups(const Rows& rows, const SketchGroups& groups, const std::uint8_t* skip,
+void best_of_groups(const Rows& rows, const SketchGroups& groups, const std::uint8_t* skip,
                     const Queries& queries, std::size_t k, const SketchEffort& effort,
                     const Work& work, std::int64_t* ids, double* cosines, const SketchWork& done);
 

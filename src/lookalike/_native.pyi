@@ -905,8 +905,8 @@ class Sketches:
         threads: int,
         ids: NDArray[np.int64],
         cosines: NDArray[np.float64],
-        done: NDArray[np.int64] | None,
-    ) -> bool: ...
+        done: NDArray[np.int64],
+    ) -> None: ...
     def best_of_all(
         self,
         vectors: Vectors,

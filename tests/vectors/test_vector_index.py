@@ -261,7 +261,7 @@ def test_one_query_after_the_other() -> None:
             for at in range(len(queries)):
                 one = index.search(queries[at : at + 1], k, **options)
                 assert one.ids.tolist() == whole.ids[at : at + 1].tolist()
-                assert one.similarities.tolist() == whole.similarities[at : at + 1].tolist()
+                np.testing.assert_array_equal(one.similarities, whole.similarities[at : at + 1])
                 assert one.exact is whole.exact
                 other = index.search(queries[at].astype("f8"), k, **options)
                 assert other.ids.tolist() == one.ids.tolist()

@@ -288,12 +288,18 @@ class Remembered:
             or not vectors.flags.c_contiguous
         ):
             return None
+        row = vectors[0]
+        if not math.isfinite(row.dot(row)):  # or it is very long, and checked as usual
+            return None
         k, candidates, probe = effort
-        best, vectors_here, removed = self._natives
-        ids, cosines = np.empty((1, k), np.int64), np.empty((1, k))
-        if best(vectors_here, removed, vectors, candidates, probe, 1, ids, cosines, None):
-            return VectorNeighbors(ids, cosines, False)
-        return None  # a query that is not finite
+        best, rows, removed = self._natives
+        ids, cosines, done = (
+            np.empty((1, k), np.int64),
+            np.empty((1, k)),
+            np.empty((3, 1), np.int64),
+        )
+        best(rows, removed, vectors, candidates, probe, 1, ids, cosines, done)
+        return VectorNeighbors(ids, cosines, False)
 
 
 @dataclass(eq=False)

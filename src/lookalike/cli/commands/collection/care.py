@@ -71,7 +71,7 @@ def declare(actions: Subparsers) -> None:
 {common.CORPUS}
   --signature COLUMN   column with hexadecimal signatures (default: signature, if it exists)
   --vectors COLUMN     column with vectors, to search by --vector: lists of numbers, or base64 of
-                       float32 (default: vector of an exported file)
+                       float32 (default: vector, if the file was exported)
   --replace            replace documents with the same id (default: error)
   --quiet              no progress bar
   --json
