@@ -85,16 +85,18 @@ class Asked {
 class ProductRuns {
   public:
     // Calls take(query, hits, number, first row) for those that are at least(query), a part of the
-    // range at a time. There are kSketchQueries queries, or one.
+    // range at a time: `at_once` blocks, at most kBlocksAtOnce. There are kSketchQueries queries, or
+    // one.
     template <class Least, class Take>
     void each(const Sketches& sketches, std::size_t begin, std::size_t end,
-              const std::int8_t* const* queries, std::size_t count, Least least, Take take) {
+              const std::int8_t* const* queries, std::size_t count, Least least, Take take,
+              std::size_t at_once = kBlocksAtOnce) {
         sums_.resize(kSketchQueries * kBlocksAtOnce * kSketchRows);
         hits_.resize(kBlocksAtOnce * kSketchRows);
         const Loops& loop = loops();
         const std::size_t last = (end + kSketchRows - 1) / kSketchRows;
-        for (std::size_t block = begin / kSketchRows; block < last; block += kBlocksAtOnce) {
-            const std::size_t blocks = std::min(kBlocksAtOnce, last - block);
+        for (std::size_t block = begin / kSketchRows; block < last; block += at_once) {
+            const std::size_t blocks = std::min(at_once, last - block);
             loop.sketch_products(sketches.blocks + block * sketches.block_bytes(), blocks,
                                  sketches.steps, queries, count, sums_.data());
             const std::size_t from = std::max(begin, block * kSketchRows);
@@ -145,7 +147,8 @@ class Order {
                     keep_wanted();
                     cutoff = all_.back().product;
                 }
-            });
+            },
+            kBlocks);
         if (all_.size() > wanted_)
             keep_wanted();
         std::sort(all_.begin(), all_.end());
@@ -157,6 +160,7 @@ class Order {
     std::size_t operator[](std::size_t rank) const { return all_[rank].number; }
 
   private:
+    static constexpr std::size_t kBlocks = 8;  // after which far groups are left out
     static constexpr std::size_t kSpare = 64;  // groups that are held beside those that are wanted
 
     // The last of those that are kept is the worst of them.
