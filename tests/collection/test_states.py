@@ -238,7 +238,8 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             # There are fewer vectors than candidates, so that all of them are compared.
             expected = [(round(65536 * (1 - one)), id) for one, id in near[:k]]
             self._same(answer, expected, asked["text"])
-            np.testing.assert_allclose([m.score for m in answer], [one for one, _ in near[:k]])
+            cosines = [one for one, _ in near[:k]]
+            assert [m.score for m in answer] == pytest.approx(cosines)
             answer = self.handles[who].search(
                 " ".join(query), k, vector=POOL[vector], by="words", **options
             )

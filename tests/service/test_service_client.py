@@ -256,10 +256,11 @@ def test_vectors_beside_texts(served: Running, tmp_path: Path) -> None:
         (sea,) = served.good("POST", "/v1/collections/beside/documents/get", whole)["documents"]
         assert np.frombuffer(base64.b64decode(sea["vector"]), "<f4").tolist() == [0.5, 1]
         assert docs.get("sea").vector.tolist() == [0.5, 1]  # type: ignore[union-attr]
-        for wrong in (
+        bodies: list[dict[str, Any]] = [
             {"vector": [1]}, {"vector": "abc"}, {"vector": [0, 0]}, {"vector": True},
             {"vector": {}}, {"vector": [1, 0], "id": "fox"}, {"vector": [1, 0], "radius": 3}, {},
-        ):  # fmt: skip
+        ]  # fmt: skip
+        for wrong in bodies:
             status, _, problem = served.ask("POST", path, wrong)
             assert status == 422, (wrong, problem)
         docs.export(tmp_path / "out.jsonl")

@@ -247,7 +247,7 @@ class _Queries:
         if not ids:
             return []
         cut = body.k or body.limit or min(_MOST, self.service.settings.max_k)
-        more = {"limit" if body.k is None else "k": cut + 1}
+        more: dict[str, Any] = {"limit" if body.k is None else "k": cut + 1}
         known = signatures_with(docs, ids)
         for id, signature in zip(ids, known, strict=True):
             if signature is None:

@@ -146,7 +146,7 @@ def _search_vector(docs: Collection, options: argparse.Namespace) -> None:
     vectors = np.atleast_2d(npy_vectors(path))
     if len(vectors) != 1:
         raise ArgumentError(Said("--vector"), f" has {len(vectors)} vectors; expected one")
-    by = options.by if text is not None else "auto"
+    by: Any = options.by if text is not None else "auto"
     answer = docs.search(
         text, options.k, vector=vectors[0], where=options.where, plan=options.plan or "sql", by=by
     )
