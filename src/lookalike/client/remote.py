@@ -61,7 +61,7 @@ class RemoteCollection(BaseCollection):
     def __init__(self, channel: Channel, described: Mapping[str, Any]) -> None:
         self.name = str(described["name"])
         self.bits = int(described["bits"])
-        self._dimensions = int(described["dimensions"] or 0)
+        self._dimensions = int(described.get("dimensions") or 0)
         self._channel = channel
         self._keeps_text = bool(described["keeps_text"])
         self._described: dict[str, Any] | None = described["signer"]
@@ -76,7 +76,7 @@ class RemoteCollection(BaseCollection):
     def dimensions(self) -> int:
         """The number of dimensions of the vectors; 0 if no vector was ever written."""
         if not self._dimensions:
-            self._dimensions = int(self.stats()["dimensions"] or 0)
+            self._dimensions = int(self.stats().get("dimensions") or 0)
         return self._dimensions
 
     @property
