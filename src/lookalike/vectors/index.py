@@ -411,7 +411,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
             k: Number of neighbors (default: 10).
             recall: Share of the k nearest to find (default: 0.95).
             queries: Vectors to search for (default: vectors of the index, each among the others).
-            sample: Maximum number of queries (default: 400).
+            sample: Maximum number of queries (default: 1,000).
             threads: Number of threads (default: all cores).
         """
         self._need_vectors("tune", "measure recall where the vectors are")

@@ -27,7 +27,7 @@ _MARGIN = 2.5
 """Standard errors by which a recall has to exceed the target. The cheapest of many settings is
 chosen, so that two would promise too much."""
 _PARTS = 8  # of a step of the ladder of groups
-SAMPLE = 400  # default number of vectors of the index that tuning searches for
+SAMPLE = 1000  # default number of vectors of the index that tuning searches for
 _MOST_CANDIDATES, _MOST_PER_NEIGHBOR = 2048, 32
 _LEAST_CANDIDATES, _PER_NEIGHBOR = 64, 4
 _LEAST_GROUPS, _GROUP_SHARE = 32, 8
