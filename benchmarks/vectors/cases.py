@@ -37,6 +37,7 @@ CASES = (
     "vectors-clusters",
     "vectors-bits",
     "vectors-bits-million",
+    "vectors-recall",
 )
 
 COUNT, QUERIES, K = 1_000_000, 1000, 10
@@ -47,6 +48,8 @@ GRAPH_COUNT = 100_000
 FLAT_QUERIES, SINGLY = 50, 200
 """Queries that a flat index gets in a batch, and everybody one by one."""
 TARGETS = (0.9, 0.95, 0.98, 0.99)
+SEEDS, HELD_OUT = 3, 3000
+"""Indexes of the same vectors, and queries that none of them was tuned with."""
 BITS, BITS_QUERIES = (256, 512, 1024), 300
 EFFORT = Effort(rounds=2, seconds=0.5)
 EQUAL = 0.002  # recalls that are no farther apart count as equal
@@ -69,6 +72,8 @@ def run_vectors(
             yield _compared(phrases(folder, COUNT // part, QUERIES), name, with_graphs=many)
         elif name == "vectors-bits":
             yield _bits_compared(words(folder, QUERIES, part=part), name, with_graph=True)
+        elif name == "vectors-recall":
+            yield _held_out(folder, name, part)
         elif name == "vectors-bits-million":
             made = phrases(folder, COUNT // part, QUERIES)
             yield _bits_compared(made, name, with_graph=many)
@@ -164,6 +169,37 @@ def _compared(vectors: Vectors, name: str, *, with_graphs: bool) -> QualityResul
         for target in TARGETS
     ]
     return replace(result, quality=quality, verdicts=verdicts)
+
+
+def _held_out(folder: Path | None, name: str, part: int) -> QualityResult:
+    """Compare the recall that was asked for with the recall of queries that were held out."""
+    sets = [
+        descriptions(folder, HELD_OUT, part=part),
+        words(folder, HELD_OUT, part=part),
+        phrases(folder, GRAPH_COUNT // part, HELD_OUT),
+        clustered(GRAPH_COUNT // part, HELD_OUT),
+    ]
+    entries, wanted = [], {}
+    for vectors in sets:
+        truth = la.VectorIndex(vectors.rows, threads=2).search(vectors.queries, K, exact=True).ids
+        for seed in range(SEEDS):
+            index = la.VectorIndex(vectors.rows, seed=seed, threads=2)
+            for target in TARGETS:
+                index.tune(K, target, threads=2)
+
+                def run(index: Any = index, target: float = target, asked: Any = vectors) -> Any:
+                    return index.search(asked.queries, K, recall=target, threads=2).ids
+
+                title = f"{vectors.origin}, seed {seed}, tuned for {target}"
+                entries.append(Entry(title, run, HELD_OUT, _recall(truth)))
+                wanted[title] = target
+    title = f"recall of {HELD_OUT:,} queries that were held out; two threads"
+    result = run_entries(name, title, entries, HELD_OUT, Effort(rounds=1, seconds=0.0))
+    verdicts = [
+        at_least(f"93. {title}", result.quality[title]["recall@10"], target, digits=4)
+        for title, target in wanted.items()
+    ]
+    return replace(result, verdicts=verdicts)
 
 
 def _bits_compared(vectors: Vectors, name: str, *, with_graph: bool) -> QualityResult:

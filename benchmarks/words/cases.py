@@ -23,7 +23,8 @@ from benchmarks.signing.documents import FILE
 from lookalike.collection.search.postings import WordIndex
 from lookalike.collection.search.words import words_of_query
 from lookalike.collection.signing import WordKind
-from lookalike.collection.stores.words import Bags, bags_of
+from lookalike.collection.stores.entries import Entries
+from lookalike.collection.stores.words import bags_of
 
 __all__ = ["CASES", "run_words"]
 
@@ -333,12 +334,12 @@ def _million(name: str, folder: Path, count: int) -> QualityResult:
     rng = np.random.default_rng(1)
     start = perf_counter()
 
-    def batches() -> Iterator[Bags]:
+    def batches() -> Iterator[Entries]:
         for begin in range(0, count, BATCH):
             chosen = rng.integers(0, len(pairs), (min(BATCH, count - begin), 2)).tolist()
             texts = [f"{halves[one][0]} {halves[other][1]}" for one, other in chosen]
             ids = [str(begin + at) for at in range(len(texts))]
-            yield Bags.of(begin, ids, bags_of(texts, "porter"))
+            yield Entries.of(begin, ids, bags_of(texts, "porter"))
 
     index = WordIndex.build(batches())
     building = perf_counter() - start

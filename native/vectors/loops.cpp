@@ -182,11 +182,12 @@ void block_products(const std::uint8_t* sketches, std::size_t steps,
                 }
             }
             for (std::size_t part = 0; part < kParts; ++part) {
-                std::int32_t halves[8];
+                std::uint32_t halves[8];  // what is too large on the way is not in the end
                 std::memcpy(halves, &found[part], sizeof halves);
                 for (std::size_t row = 0; row < 4; ++row)
                     sums[query * stride + block * kSketchRows + 4 * part + row] =
-                        halves[2 * row] + halves[2 * row + 1] - extra[query];
+                        static_cast<std::int32_t>(halves[2 * row] + halves[2 * row + 1] -
+                                                  static_cast<std::uint32_t>(extra[query]));
             }
         }
 }

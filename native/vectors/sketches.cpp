@@ -85,16 +85,18 @@ class Asked {
 class ProductRuns {
   public:
     // Calls take(query, hits, number, first row) for those that are at least(query), a part of the
-    // range at a time. There are kSketchQueries queries, or one.
+    // range at a time: `at_once` blocks, at most kBlocksAtOnce. There are kSketchQueries queries, or
+    // one.
     template <class Least, class Take>
     void each(const Sketches& sketches, std::size_t begin, std::size_t end,
-              const std::int8_t* const* queries, std::size_t count, Least least, Take take) {
+              const std::int8_t* const* queries, std::size_t count, Least least, Take take,
+              std::size_t at_once = kBlocksAtOnce) {
         sums_.resize(kSketchQueries * kBlocksAtOnce * kSketchRows);
         hits_.resize(kBlocksAtOnce * kSketchRows);
         const Loops& loop = loops();
         const std::size_t last = (end + kSketchRows - 1) / kSketchRows;
-        for (std::size_t block = begin / kSketchRows; block < last; block += kBlocksAtOnce) {
-            const std::size_t blocks = std::min(kBlocksAtOnce, last - block);
+        for (std::size_t block = begin / kSketchRows; block < last; block += at_once) {
+            const std::size_t blocks = std::min(at_once, last - block);
             loop.sketch_products(sketches.blocks + block * sketches.block_bytes(), blocks,
                                  sketches.steps, queries, count, sums_.data());
             const std::size_t from = std::max(begin, block * kSketchRows);
@@ -128,36 +130,48 @@ struct Ranked {
 // The groups in the order of their centers, as far as that is asked for.
 class Order {
   public:
-    void rank(const SketchGroups& groups, const Asked& asked, ProductRuns& products) {
+    // Finds and sorts the first groups for a query.
+    void rank(const SketchGroups& groups, const Asked& asked, ProductRuns& products,
+              std::size_t count) {
         all_.clear();
-        sorted_ = 0;
+        total_ = groups.centers.count;
+        wanted_ = std::min(count, total_);
         const std::int8_t* const values = asked.values();
+        float cutoff = kAll;
         products.each(
-            groups.centers, 0, groups.centers.count, &values, 1, [](std::size_t) { return kAll; },
-            [&](std::size_t, const SketchHit* hits, std::size_t count, std::size_t first) {
-                for (const SketchHit* hit = hits; hit < hits + count; ++hit)
+            groups.centers, 0, total_, &values, 1, [&](std::size_t) { return cutoff; },
+            [&](std::size_t, const SketchHit* hits, std::size_t number, std::size_t first) {
+                for (const SketchHit* hit = hits; hit < hits + number; ++hit)
                     all_.push_back({hit->product, static_cast<std::uint32_t>(first + hit->row)});
-            });
+                if (all_.size() >= wanted_ + kSpare) {
+                    keep_wanted();
+                    cutoff = all_.back().product;
+                }
+            },
+            kBlocks);
+        if (all_.size() > wanted_)
+            keep_wanted();
+        std::sort(all_.begin(), all_.end());
     }
 
-    void sort_first(std::size_t count) {
-        count = std::min(count, all_.size());
-        if (count <= sorted_)
-            return;
-        const auto begin = all_.begin() + static_cast<std::ptrdiff_t>(sorted_);
-        const auto end = all_.begin() + static_cast<std::ptrdiff_t>(count);
-        if (end != all_.end())
-            std::nth_element(begin, end, all_.end());
-        std::sort(begin, end);
-        sorted_ = count;
-    }
-
-    std::size_t size() const { return all_.size(); }
+    // How many are ranked, and how many there are. All of them begin with those that are ranked.
+    std::size_t ranked() const { return all_.size(); }
+    std::size_t size() const { return total_; }
     std::size_t operator[](std::size_t rank) const { return all_[rank].number; }
 
   private:
+    static constexpr std::size_t kBlocks = 8;  // after which far groups are left out
+    static constexpr std::size_t kSpare = 64;  // groups that are held beside those that are wanted
+
+    // The last of those that are kept is the worst of them.
+    void keep_wanted() {
+        const auto last = all_.begin() + static_cast<std::ptrdiff_t>(wanted_) - 1;
+        std::nth_element(all_.begin(), last, all_.end());
+        all_.resize(wanted_);
+    }
+
     std::vector<Ranked> all_;
-    std::size_t sorted_ = 0;
+    std::size_t total_ = 0, wanted_ = 0;
 };
 
 struct Extent {
@@ -185,17 +199,17 @@ class Proposer {
         kept_.clear();
         groups_read = rows_read = 0;
         float cutoff = kAll;
-        order_.rank(groups_, asked, products_);
-        order_.sort_first(effort_.probe);
+        order_.rank(groups_, asked, products_, std::max<std::size_t>(1, effort_.probe));
         const std::int8_t* const values = asked.values();
         for (std::size_t rank = 0; rank < order_.size(); ++rank) {
             if (rank >= effort_.probe) {
                 if (kept_.size() >= least_)
                     break;
-                order_.sort_first(order_.size());
+                if (rank >= order_.ranked())
+                    order_.rank(groups_, asked, products_, order_.size());
             }
             const Extent rows = extent_of(groups_, order_[rank]);
-            if (rank + 1 < order_.size())
+            if (rank + 1 < order_.ranked())
                 prefetch(extent_of(groups_, order_[rank + 1]));
             ++groups_read;
             rows_read += rows.end - rows.begin;
@@ -447,13 +461,12 @@ void best_by_sketches(const Rows& rows, const SketchGroups& groups, const std::u
         // First, each query reads the groups that are nearest to it, and rows without sketches.
         bits::share_out(some, workers, work.checkpoint, [&](std::size_t worker, std::size_t query) {
             Order& order = orders[worker];
-            order.rank(groups, asked[query], products[worker]);
-            order.sort_first(kNearGroups);
+            order.rank(groups, asked[query], products[worker], kNearGroups);
             Found& own = found[query];
             own.was_read.assign(order.size(), 0);
             const Asked* const one = &asked[query];
             Found* const to = &own;
-            for (std::size_t rank = 0; rank < std::min(kNearGroups, order.size()); ++rank) {
+            for (std::size_t rank = 0; rank < order.ranked(); ++rank) {
                 own.was_read[order[rank]] = 1;
                 prover.read(extent_of(groups, order[rank]), &one, &to, 1, products[worker]);
             }

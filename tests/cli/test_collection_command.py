@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -368,3 +369,35 @@ def test_it_runs_as_a_program(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "created the collection 'documents' in docs.db: 128 bits" in result.stdout
+
+
+def test_vectors_beside_texts(shell: Shell, tmp_path: Path) -> None:
+    rows = [
+        {"id": "fox", "text": "the quick brown fox", "embedding": [1, 0.5, 0], "n": 1},
+        {"id": "owl", "text": "an owl sleeps by day", "embedding": None, "n": 2},
+        {"id": "sea", "text": "waves of the sea", "embedding": [0, 0.2, 1], "n": 3},
+    ]
+    corpus, query = tmp_path / "rows.jsonl", tmp_path / "fox.npy"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    np.save(query, np.array([1.0, 0.5, 0.0]))
+    shell("create")
+    assert "has no vectors" in shell("search", "--vector", str(query), status=2)
+    assert shell("import", str(corpus), "--vectors", "embedding").startswith("added 3")
+    found = shell("search", "--vector", str(query), "--where", '{"n": {"<": 3}}')
+    assert found == ' 1.0000  fox  {"n": 1}\n'
+    lines = shell("search", "owl day", "--vector", str(query), "--json").splitlines()
+    assert [(one["id"], one["ranks"]) for one in map(json.loads, lines)] == [
+        ("fox", [0, 1]), ("owl", [1, 0]), ("sea", [0, 2]),
+    ]  # fmt: skip
+    assert json.loads(shell("get", "fox", "--json"))["vector"] == [1, 0.5, 0]
+    assert "vector     3 dimensions" in shell("get", "fox")
+    assert "is not for --vector" in shell(
+        "search", "--vector", str(query), "--radius", "3", status=2
+    )
+    np.save(query, np.ones((2, 3)))
+    assert "has 2 vectors; expected one" in shell("search", "--vector", str(query), status=2)
+    np.save(query, np.ones(4))
+    assert "4 dimensions; expected 3" in shell("search", "--vector", str(query), status=2)
+    assert "expected a .npy file of one vector" in shell(
+        "search", "--vector", str(corpus), status=2
+    )

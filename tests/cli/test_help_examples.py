@@ -42,7 +42,10 @@ BEFORE: dict[str, list[str]] = {
     "collection add": ["collection"],
     "collection get": ["animals"],
     "collection delete": ["animals"],
-    "collection search": ["animals"],
+    "collection search": [
+        "animals",
+        "lookalike collection import docs.db animals.jsonl --vectors embedding",
+    ],
     "collection stats": ["animals", "lookalike collection create docs.db --name pages"],
     "collection verify": ["animals"],
     "collection repair": ["animals"],
@@ -157,6 +160,9 @@ def write_tables() -> None:
     signatures = la.SimHash(bits=64).sign(texts(1500, 40))
     np.save("signatures.npy", signatures)
     np.save("sample.npy", signatures[:1200])
+    row = {"id": "ant", "text": "Ants carry leaves", "embedding": [0.5, 1.0]}
+    Path("animals.jsonl").write_text(json.dumps(row) + "\n")
+    np.save("fox.npy", np.array([1.0, 0.5]))
 
 
 def write_media() -> None:

@@ -396,7 +396,11 @@ def test_databases_from_before_take_parts(kind: str, url: str) -> None:
         docs.add(["old"], signatures=np.arange(8, dtype=np.uint8)[None])
     prefix = "lookalike_" if kind == "sqlite" else "lookalike."
     connection: Any = sqlite3.connect(url) if kind == "sqlite" else psycopg.connect(url)
-    for column in ("parts", "words", "next_words", "words_digest"):  # as version 2 was
+    columns = (
+        "parts", "words", "next_words", "words_digest", "dimensions", "vectors", "next_vectors",
+        "vectors_digest",
+    )  # fmt: skip
+    for column in columns:  # as version 2 was
         connection.execute(f"ALTER TABLE {prefix}collections DROP COLUMN {column}")
     connection.execute(f"UPDATE {prefix}schema SET version = 2")
     connection.commit()

@@ -64,11 +64,21 @@ def execute(path: Path, *statements: str) -> None:
 
 
 def version_4(path: Path) -> None:
+    version_5(path)
+    columns = ("dimensions", "vectors", "next_vectors", "vectors_digest")
+    execute(
+        path,
+        *(f"ALTER TABLE lookalike_collections DROP COLUMN {column}" for column in columns),
+        "UPDATE lookalike_schema SET version = 4",
+    )
+
+
+def version_5(path: Path) -> None:
     with la.open_collection(path, signer=la.SimHash(64), cache=False) as docs:
         docs.add(["fox", "owl"], ["the quick brown fox jumps", "an owl sees in the dark"])
 
 
-@pytest.mark.parametrize("made", [version_1, version_2, version_3, version_4])
+@pytest.mark.parametrize("made", [version_1, version_2, version_3, version_4, version_5])
 def test_files_that_may_not_be_written_to_are_read(
     tmp_path: Path, made: Callable[[Path], None]
 ) -> None:

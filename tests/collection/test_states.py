@@ -26,14 +26,19 @@ from collection.conftest import new_database
 from lookalike.collection.search import answer as gathering
 from lookalike.collection.search import native as native_search
 from lookalike.collection.search import sql as sql_search
+from lookalike.collection.search import vectors as vector_search
 from lookalike.collection.search import words as word_search
+from lookalike.vectors import index as vector_index
 from support.cases.strategies import collections
 from support.oracles import collections as model
 from support.oracles import scan as oracle
+from support.oracles import vectors as vector_model
 from support.oracles import words as word_model
 from support.running.exploring import examples
 
 WIDTH = 3
+POOL = np.random.default_rng(7).normal(size=(9, 4)).astype(np.float32)
+"""Vectors of documents: some documents have the same one, and no two others the same cosine."""
 ids = st.integers(0, 25).map(lambda number: f"d'{number}")  # with a quote, as SQL likes them
 metadata = st.fixed_dictionaries({"n": st.integers(0, 3)})
 counts = st.one_of(st.integers(1, 8), st.integers(1, 40))
@@ -46,6 +51,8 @@ asked = st.fixed_dictionaries(
     }
 )
 """Which documents may be found, and how."""
+in_pool = st.one_of(st.none(), st.integers(0, len(POOL) - 1))
+"""The vector of a document, if it has one."""
 
 Settings = dict[tuple[Any, str], float]
 FINE: Settings = {(gathering, "_FILTERED_CHUNK"): 1, (sql_search, "_MORE"): 1}
@@ -88,6 +95,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.known: dict[str, model.Entry] = {}
+        self.vectors: dict[str, int] = {}  # places in the pool, in the order of writing
         self.version = 0
         self.handles: list[la.Collection] = []
 
@@ -115,8 +123,12 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             rows = np.packbits(flips, axis=1)
             described = [{"n": int(n)} for n in rng.integers(0, 4, size)]
             texts = self._texts(names, described)
-            self.handles[0].add(names, texts, signatures=rows, metadata=described)
-            self._take(names, rows, described)
+            drawn = rng.integers(-1, len(POOL), size).tolist()
+            places = [None if one < 0 else one for one in drawn]
+            self.handles[0].add(
+                names, texts, signatures=rows, metadata=described, vectors=self._rows(places)
+            )
+            self._take(names, rows, described, places)
 
     def teardown(self) -> None:
         be({})
@@ -127,25 +139,31 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
     @rule(data=st.data(), who=st.integers(0, 1))
     def add(self, data: st.DataObject, who: int) -> None:
         names, rows, described = self._batch(data)
+        places = self._places(data, len(names))
         fresh = len(set(names)) == len(names) and not set(names) & set(self.known)
         if fresh:
             written = self.handles[who].add(
-                names, self._texts(names, described), signatures=rows, metadata=described
-            )
-            self._take(names, rows, described)
+                names, self._texts(names, described), signatures=rows, metadata=described,
+                vectors=self._rows(places),
+            )  # fmt: skip
+            self._take(names, rows, described, places)
             assert (written.added, written.updated) == (len(names), 0)
             return
         with pytest.raises(la.errors.BatchError):
-            self.handles[who].add(names, signatures=rows, metadata=described)
+            self.handles[who].add(
+                names, signatures=rows, metadata=described, vectors=self._rows(places)
+            )
 
     @rule(data=st.data(), who=st.integers(0, 1))
     def upsert(self, data: st.DataObject, who: int) -> None:
         names, rows, described = self._batch(data)
+        places = self._places(data, len(names))
         old = set(names) & set(self.known)
         written = self.handles[who].upsert(
-            names, self._texts(names, described), signatures=rows, metadata=described
-        )
-        self._take(names, rows, described)
+            names, self._texts(names, described), signatures=rows, metadata=described,
+            vectors=self._rows(places),
+        )  # fmt: skip
+        self._take(names, rows, described, places)
         assert (written.added, written.updated) == (len(set(names) - old), len(old))
 
     @rule(names=st.lists(ids, max_size=6), who=st.integers(0, 1))
@@ -153,6 +171,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         gone = set(names) & set(self.known)
         assert self.handles[who].delete(names).deleted == len(gone)
         self.known = {id: entry for id, entry in self.known.items() if id not in gone}
+        self.vectors = {id: one for id, one in self.vectors.items() if id not in gone}
         self.version += bool(gone)
 
     @precondition(lambda self: self.known)
@@ -163,9 +182,12 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             described = data.draw(metadata)
             self.handles[who].delete(id)
             text = [text_of(id, described)]
-            self.handles[who].add([id], text, signatures=row[None], metadata=[described])
+            places = self._places(data, 1)
+            self.handles[who].add(
+                [id], text, signatures=row[None], metadata=[described], vectors=self._rows(places)
+            )
             self.version += 1
-            self._take([id], row[None], [described])
+            self._take([id], row[None], [described], places)
 
     @rule(
         data=st.data(), k=counts, who=st.integers(0, 1), asked=asked,
@@ -192,17 +214,39 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         self, query: list[str], k: int, who: int, asked: dict[str, Any], growth: int
     ) -> None:
         word_search._GROWTH = growth
-        texts = {id: text_of(id, described) for id, (_, described) in self.known.items()}
-        nearest = word_model.nearest(texts, " ".join(query), "porter")
-        allowed = [
-            (distance, id)
-            for distance, id in nearest
-            if id not in asked["exclude"]
-            and (asked["most"] is None or self.known[id][1]["n"] <= asked["most"])
-        ]
+        allowed = self._by_words(query, asked)
         for options in self._every_way(asked):
             answer = self.handles[who].search(" ".join(query), k, by="words", **options)
             self._same(answer, allowed[:k], asked["text"])
+
+    @precondition(lambda self: self.vectors)
+    @rule(
+        query=st.lists(st.sampled_from(("text", "0", "1", "7", "none")), min_size=1, max_size=3),
+        vector=st.integers(0, len(POOL) - 1), k=counts, who=st.integers(0, 1), asked=asked,
+        growth=st.integers(2, 8), few=st.sampled_from((3, 256)), exact=st.booleans(),
+    )  # fmt: skip
+    def search_by_vector(
+        self, query: list[str], vector: int, k: int, who: int, asked: dict[str, Any], growth: int,
+        few: int, exact: bool,
+    ) -> None:  # fmt: skip
+        vector_search._GROWTH, vector_index._FEW = growth, few
+        near = self._by_vector(vector, asked)
+        near_in_words = self._by_words(query, asked)
+        for options in self._every_way(asked):
+            answer = self.handles[who].search(vector=POOL[vector], k=k, exact=exact, **options)
+            assert answer.exact or not exact
+            # There are fewer vectors than candidates, so that all of them are compared.
+            expected = [(round(65536 * (1 - one)), id) for one, id in near[:k]]
+            self._same(answer, expected, asked["text"])
+            cosines = [one for one, _ in near[:k]]
+            assert [m.score for m in answer] == pytest.approx(cosines)
+            answer = self.handles[who].search(
+                " ".join(query), k, vector=POOL[vector], by="words", **options
+            )
+            fused = model.fused([id for _, id in near_in_words], [id for _, id in near], k)
+            assert [(m.ranks, m.id) for m in answer] == fused
+            assert (answer.by, answer.exact, answer.version) == ("fused", True, self.version)
+        vector_search._GROWTH, vector_index._FEW = 8, 256
 
     @rule(
         data=st.data(), radius=radii, who=st.integers(0, 1), asked=asked,
@@ -244,6 +288,8 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         while page := self.handles[1].scroll(after, limit, where={"n": wanted}):
             seen += [document.id for document in page]
             after = seen[-1]
+            for document in page:
+                self._same_vector(document)
         assert seen == sorted(id for id, (_, m) in self.known.items() if m["n"] == wanted)
         assert self.handles[1].count({"n": wanted}) == len(seen)
 
@@ -256,6 +302,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             assert document is not None
             assert document.id == id
             assert (document.signature.tobytes(), document.metadata) == self.known[id]
+            self._same_vector(document)
 
     @rule(who=st.integers(0, 1))
     def reopen(self, who: int) -> None:
@@ -287,6 +334,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             report = self.handles[1].verify()
             assert report.ok, report.problems
             assert report.documents == len(self.known)
+            assert self.handles[1].stats()["vectors"] == len(self.vectors)
             assert report.signatures == len({entry[0] for entry in self.known.values()})
 
     def _batch(
@@ -298,12 +346,53 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         return names, rows, data.draw(st.lists(metadata, min_size=size, max_size=size))
 
     def _take(
-        self, names: list[str], rows: oracle.Signatures, described: list[dict[str, Any]]
-    ) -> None:
-        for id, row, one in zip(names, rows, described, strict=True):
+        self, names: list[str], rows: oracle.Signatures, described: list[dict[str, Any]],
+        places: list[int | None],
+    ) -> None:  # fmt: skip
+        for id, row, one, place in zip(names, rows, described, places, strict=True):
             self.known.pop(id, None)  # what is written comes last
+            self.vectors.pop(id, None)
             self.known[id] = (row.tobytes(), one)
+            if place is not None:
+                self.vectors[id] = place
         self.version += 1
+
+    def _places(self, data: st.DataObject, size: int) -> list[int | None]:
+        if data.draw(st.booleans()):
+            return [None] * size
+        return data.draw(st.lists(in_pool, min_size=size, max_size=size))
+
+    def _rows(self, places: list[int | None]) -> list[Any] | None:
+        if all(place is None for place in places):
+            return None
+        return [None if place is None else POOL[place] for place in places]
+
+    def _allowed(
+        self, found: list[tuple[Any, str]], asked: dict[str, Any]
+    ) -> list[tuple[Any, str]]:
+        most = asked["most"]
+        return [
+            (far, id)
+            for far, id in found
+            if id not in asked["exclude"] and (most is None or self.known[id][1]["n"] <= most)
+        ]
+
+    def _by_words(self, query: list[str], asked: dict[str, Any]) -> list[tuple[int, str]]:
+        texts = {id: text_of(id, described) for id, (_, described) in self.known.items()}
+        return self._allowed(word_model.nearest(texts, " ".join(query), "porter"), asked)
+
+    def _by_vector(self, vector: int, asked: dict[str, Any]) -> list[tuple[float, str]]:
+        (cosines,) = vector_model.cosines(POOL[vector][None], POOL).tolist()
+        found = [(cosines[place], id) for id, place in self.vectors.items()]
+        return self._allowed(sorted(found, key=lambda one: -one[0]), asked)
+
+    def _same_vector(self, document: la.results.Document) -> None:
+        place = self.vectors.get(document.id)
+        if place is None or document.vector is None:
+            assert place is None
+            assert document.vector is None
+        else:
+            assert document.vector.tobytes() == POOL[place].tobytes()
 
     def _texts(self, names: list[str], described: list[dict[str, Any]]) -> list[str]:
         return [text_of(id, one) for id, one in zip(names, described, strict=True)]

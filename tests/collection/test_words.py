@@ -20,7 +20,8 @@ from lookalike.collection.search import postings
 from lookalike.collection.search import words as word_search
 from lookalike.collection.search.postings import WordIndex
 from lookalike.collection.search.words import words_of_query
-from lookalike.collection.stores.words import Bags, bags_of
+from lookalike.collection.stores.entries import Entries
+from lookalike.collection.stores.words import bags_of
 from lookalike.signatures.estimates import chance_distance
 from support.oracles import words as oracle
 
@@ -142,7 +143,7 @@ def test_an_index_beside_the_oracle(data: st.DataObject) -> None:
         added = data.draw(st.lists(texts, max_size=12))
         if added:
             ids = [str(place) for place in range(len(added))]
-            index.add(Bags.of(number, ids, bags_of(added, "plain")))
+            index.add(Entries.of(number, ids, bags_of(added, "plain")))
             known.update(zip(range(number, number + len(added)), added, strict=True))
             number += len(added) + data.draw(st.integers(0, 3))
         gone = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True)) if known else []
@@ -172,7 +173,7 @@ def test_many_documents_go_through_many_windows() -> None:
     index = WordIndex()
     for begin in range(0, 40_000, 13_000):
         some = [known[at] for at in range(begin, min(begin + 13_000, 40_000))]
-        index.add(Bags.of(begin, [str(at) for at in range(len(some))], bags_of(some, "plain")))
+        index.add(Entries.of(begin, [str(at) for at in range(len(some))], bags_of(some, "plain")))
     gone = rng.choice(40_000, 500, replace=False)
     index.remove(gone)
     for at in gone.tolist():
@@ -185,7 +186,7 @@ def test_many_documents_go_through_many_windows() -> None:
 
 def test_an_index_is_saved_and_opened(tmp_path: Path) -> None:
     path = tmp_path / "words.lookalike"
-    index = WordIndex.build([Bags.of(5, ["a", "b", "c"], bags_of(["x y", "y", "z"], "plain"))])
+    index = WordIndex.build([Entries.of(5, ["a", "b", "c"], bags_of(["x y", "y", "z"], "plain"))])
     index.remove(np.array([5]))
     index.save(path, {"uid": "u"})
     again = WordIndex.load(path)
@@ -217,7 +218,7 @@ def test_arrays_that_do_not_fit_reach_no_pointer() -> None:
 
 
 def _arrays(some: list[str]) -> tuple[Any, Any, Any]:
-    bags = Bags.of(1, [str(at) for at in range(len(some))], bags_of(some, "plain"))
+    bags = Entries.of(1, [str(at) for at in range(len(some))], bags_of(some, "plain"))
     return bags.numbers, bags.offsets, bags.data
 
 
@@ -536,8 +537,8 @@ def test_words_of_another_text_are_found(tmp_path: Path) -> None:
     """A row that is intact, but does not belong to the text."""
     path = tmp_path / "docs.db"
     with filled(str(path)) as docs:
-        wrong = Bags.of(1, ["fox"], bags_of(["owl"], "porter"))
-        before = Bags.of(1, ["fox"], bags_of([TEXTS["fox"]], "porter"))
+        wrong = Entries.of(1, ["fox"], bags_of(["owl"], "porter"))
+        before = Entries.of(1, ["fox"], bags_of([TEXTS["fox"]], "porter"))
         ((_, _, bag, value),) = wrong.rows()
         changed = wrong.digest() ^ before.digest()
         (digest,) = [docs._state().words_digest ^ changed]
@@ -588,7 +589,7 @@ def _refused(batches: Any) -> WordIndex:
 def test_merges_keep_segments_few() -> None:
     index = WordIndex()
     for at in range(200):
-        index.add(Bags.of(at, ["x"], bags_of(["some words of a text"], "plain")))
+        index.add(Entries.of(at, ["x"], bags_of(["some words of a text"], "plain")))
     assert len(index._segments) < 8 and len(index) == 200
     index.remove(np.arange(0, 200, 2))
     assert len(index) == 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -30,6 +31,10 @@ ids = st.one_of(
     st.integers(0, 12).map(lambda number: f"d'{number}"),
     st.sampled_from(["a/b", "ü%2f", "..", "", "x" * 1001]),
 )
+vectors = st.one_of(
+    st.none(), st.none(), st.integers(1, 9).map(lambda n: [1.0, n * n, -n]),
+    st.sampled_from([[0, 0, 0], [1.0], [1.0, float("nan"), 0], "text", [1e300, 0, 0]]),
+)  # fmt: skip
 metadata = st.one_of(
     st.none(),
     st.fixed_dictionaries({"n": st.one_of(st.integers(0, 3), st.just(2**80), st.just(0.1))}),
@@ -65,7 +70,8 @@ def comparable(value: Any) -> Any:
     """Return what two collections must agree on: everything but the times of documents."""
     if isinstance(value, la.results.Document):
         signature = value.signature.tobytes()
-        return value.id, signature, value.metadata, value.text, value.added <= value.updated
+        vector = None if value.vector is None else value.vector.tobytes()
+        return value.id, signature, value.metadata, value.text, vector, value.added <= value.updated
     if isinstance(value, la.results.Answer):
         names = [field.name for field in fields(la.results.Match)]
         matches = [{name: getattr(one, name) for name in names} for one in value]
@@ -100,14 +106,16 @@ class ServiceBesideCollection(RuleBasedStateMachine):
     @rule(
         name=st.sampled_from(["add", "upsert"]), on_error=st.sampled_from(["raise", "skip"]),
         items=st.lists(st.tuples(ids, texts, metadata), max_size=5), signed=st.booleans(),
-        seed=st.integers(0, 99),
+        seed=st.integers(0, 99), beside=st.lists(vectors, min_size=5, max_size=5),
     )  # fmt: skip
-    def write(self, name: str, on_error: str, items: Any, signed: bool, seed: int) -> None:
+    def write(
+        self, name: str, on_error: str, items: Any, signed: bool, seed: int, beside: list[Any]
+    ) -> None:
         rows = np.random.default_rng(seed).integers(0, 256, (len(items), BITS // 8), np.uint8)
         self.both.call(
             name, [one[0] for one in items], None if signed and seed % 2 else [o[1] for o in items],
             signatures=rows if signed else None, metadata=[one[2] for one in items],
-            on_error=on_error,
+            vectors=beside[: len(items)], on_error=on_error,
         )  # fmt: skip
 
     @rule(names=st.lists(ids, max_size=4))
@@ -125,14 +133,20 @@ class ServiceBesideCollection(RuleBasedStateMachine):
         radius=st.one_of(st.none(), st.integers(0, 40)), where=wheres,
         exclude=st.lists(ids, max_size=2), explain=st.booleans(), text=st.booleans(),
         plan=st.sampled_from([None, "native", "sql"]), mask=st.sampled_from(["auto", True, False]),
-        by=st.sampled_from(["auto", "auto", "words", "similar"]),
+        by=st.sampled_from(["auto", "auto", "words", "similar"]), vector=vectors,
+        exact=st.booleans(),
     )  # fmt: skip
     def search(
-        self, query: Any, k: int, radius: int | None, mask: Any, by: Any, **options: Any
-    ) -> None:
+        self, query: Any, k: int, radius: int | None, mask: Any, by: Any, vector: Any, exact: bool,
+        **options: Any,
+    ) -> None:  # fmt: skip
         if isinstance(query, int):
             query = np.random.default_rng(query).integers(0, 256, BITS // 8, np.uint8)
         self.both.call("search", query, k, radius=radius, mask=mask, by=by, **options)
+        limits: dict[str, Any] = {"radius": radius, "mask": mask, "by": by, **options}
+        self.both.call("search", query, k, vector=vector, exact=exact, **limits)
+        del options["explain"]
+        self.both.call("search", None, k, vector=vector, exact=exact, **options)
         if radius is not None:
             self.both.call("within", query, radius, limit=max(1, k), **options)
 
@@ -216,6 +230,44 @@ def test_a_few_words(served: Running) -> None:
     with pytest.raises(la.errors.ArgumentError, match="words is 'none'"):
         la.connect(served.url, "other", bits=BITS, words="none")  # type: ignore[arg-type]
     served.good("DELETE", "/v1/collections/words")
+
+
+def test_vectors_beside_texts(served: Running, tmp_path: Path) -> None:
+    path = "/v1/collections/beside/query"
+    with la.connect(served.url, "beside", signer=la.SimHash(bits=BITS), words="porter") as docs:
+        assert docs.dimensions == 0
+        docs.add(["fox", "owl"], ["foxes jump over dogs", "owls sleep"], vectors=[[1, 0], None])
+        body = {"documents": [{"id": "sea", "text": "waves", "vector": [0.5, 1]}]}
+        served.good("PUT", "/v1/collections/beside/documents", body)
+        about = served.good("GET", "/v1/collections/beside")
+        assert (about["vectors"], about["dimensions"]) == (2, 2)
+        found = served.good("POST", path, {"vector": [1, 0], "k": 2})
+        assert [one["id"] for one in found["matches"]] == ["fox", "sea"]
+        assert (found["matches"][0]["score"], found["by"], found["exact"]) == (1, "vector", True)
+        packed = base64.b64encode(np.array([1, 0], "<f4").tobytes()).decode()
+        assert served.good("POST", path, {"vector": packed, "k": 2}) == found
+        both = served.good("POST", path, {"vector": packed, "text": "waves"})
+        assert [(one["id"], one["ranks"]) for one in both["matches"]] == [
+            ("sea", [1, 2]), ("fox", [0, 1]),
+        ]  # fmt: skip
+        many = served.good("POST", f"{path}/batch", {"vectors": [packed, [0, 1]], "k": 1})
+        assert [one["matches"][0]["id"] for one in many["answers"]] == ["fox", "sea"]
+        whole = {"ids": ["sea"], "include_vectors": True}
+        (sea,) = served.good("POST", "/v1/collections/beside/documents/get", whole)["documents"]
+        assert np.frombuffer(base64.b64decode(sea["vector"]), "<f4").tolist() == [0.5, 1]
+        assert docs.get("sea").vector.tolist() == [0.5, 1]  # type: ignore[union-attr]
+        bodies: list[dict[str, Any]] = [
+            {"vector": [1]}, {"vector": "abc"}, {"vector": [0, 0]}, {"vector": True},
+            {"vector": {}}, {"vector": [1, 0], "id": "fox"}, {"vector": [1, 0], "radius": 3}, {},
+        ]  # fmt: skip
+        for wrong in bodies:
+            status, _, problem = served.ask("POST", path, wrong)
+            assert status == 422, (wrong, problem)
+        docs.export(tmp_path / "out.jsonl")
+        docs.delete(["fox", "sea"])
+        assert docs.import_file(tmp_path / "out.jsonl", replace=True).added == 2
+        assert docs.search(vector=[1, 0.1], k=1).ids == ["fox"]
+    served.good("DELETE", "/v1/collections/beside")
 
 
 def test_files_are_imported_and_exported(served: Running, tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def test_a_sketch_is_what_it_is_said_to_be(dtype: str, width: int, kernel: str) 
 
 
 @pytest.mark.parametrize(
-    ("count", "width", "groups"), [(1, 1, 1), (17, 3, 2), (150, 9, 7), (700, 33, 20)]
+    ("count", "width", "groups"),
+    [(1, 1, 1), (17, 3, 2), (150, 9, 7), (700, 33, 20), (1500, 4, 400)],
 )
 def test_candidates_are_those_of_the_slow_search(
     count: int, width: int, groups: int, kernel: str
@@ -95,6 +96,26 @@ def test_candidates_are_those_of_the_slow_search(
             expected = [place for _, place in by_place[:candidates]]
             assert places[0, : len(expected)].tolist() == expected
             assert (places[0, len(expected) :] == -1).all()
+
+
+@pytest.mark.parametrize("width", [66_052, 100_003, 1 << 17])
+def test_sums_that_are_too_large_on_the_way(width: int, kernel: str) -> None:
+    """Values are held with 128 added, so that sums exceed 32 bits before that is taken away."""
+    rows = np.ones((5, width), np.float32)
+    rows[1] *= -1
+    rows[2, ::2] = -1
+    rows[3, : width // 2] = -1
+    rows[4, 0] = 0.5
+    codes = Codes.of(_native.Vectors(rows, rows[:0], None), rows.shape, 0, 1)
+    blocks, scales = codes.blocks()
+    values = codes.codes.astype(np.int64) - 128
+    labels, products = np.empty(5, np.int64), np.empty(5, np.float32)
+    for count in (1, 5):  # one query at a time, or several together
+        _native.nearest_sketches(blocks, scales, codes.codes[:count], 5, 1, labels[:count],
+                                 products[:count])  # fmt: skip
+        exact = (values[:count] @ values.T).astype(np.float32) * scales[:5]
+        assert labels[:count].tolist() == exact.argmax(axis=1).tolist()
+        assert products[:count].tolist() == exact.max(axis=1).tolist()
 
 
 def test_the_nearest_sketch_is_the_first_of_the_largest(kernel: str) -> None:

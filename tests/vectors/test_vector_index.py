@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -245,3 +246,73 @@ def test_fewer_than_k_are_padded() -> None:
     assert index.search(np.empty((0, 3)), 2).ids.shape == (0, 2)
     assert empty.add(np.eye(3)).tolist() == [0, 1, 2]
     assert len(empty.search(np.eye(3), 1)) == 3
+
+
+def test_one_query_after_the_other() -> None:
+    """Questions that are asked again take a shorter way, to the same answers."""
+    rng = np.random.default_rng(8)
+    rows = rng.normal(size=(3000, 20)).astype(np.float32)
+    queries = rng.normal(size=(20, 20)).astype(np.float32)
+    index = la.VectorIndex(rows)
+
+    def same(index: la.VectorIndex, k: int, **options: Any) -> None:
+        whole = index.search(queries, k, **options)
+        for _ in range(2):
+            for at in range(len(queries)):
+                one = index.search(queries[at : at + 1], k, **options)
+                assert one.ids.tolist() == whole.ids[at : at + 1].tolist()
+                np.testing.assert_array_equal(one.similarities, whole.similarities[at : at + 1])
+                assert one.exact is whole.exact
+                other = index.search(queries[at].astype("f8"), k, **options)
+                assert other.ids.tolist() == one.ids.tolist()
+
+    same(index, 10)
+    same(index, 10, candidates=30, probe=2)
+    same(index, 3, threads=2)
+    nearest = index.search(queries[:1], 10).ids[0]
+    index.remove(nearest[:3])
+    assert not set(nearest[:3].tolist()) & set(index.search(queries[:1], 10).ids[0].tolist())
+    same(index, 10)
+    (new,) = index.add(queries[:1]).tolist()
+    assert index.search(queries[:1], 10).ids[0, 0] == new
+    same(index, 10)
+    index.tune(10, 0.8)
+    same(index, 10, recall=0.8)
+    before = index.search(queries[:1], 10, recall=0.8, explain=True).explanation
+    index.tune(10, 0.99)
+    index._tunings = index._tunings[1:]  # as if it was tuned again, to something else
+    same(index, 10, recall=0.8)
+    after = index.search(queries[:1], 10, recall=0.8, explain=True).explanation
+    assert after.reranked[0] >= before.reranked[0]  # type: ignore[union-attr]
+    index.compact()
+    same(index, 10)
+    same(copy(index), 10)
+    few = la.VectorIndex(rows[:300])
+    same(few, 299)
+    same(few, 400)
+
+
+def test_checks_of_questions_that_are_asked_again() -> None:
+    rows = np.random.default_rng(8).normal(size=(3000, 20)).astype(np.float32)
+    index = la.VectorIndex(rows)
+    query = rows[:1]
+    for _ in range(2):
+        index.search(query, 1, candidates=64, probe=1, threads=1)
+    wrong: list[dict[str, Any]] = [
+        {"k": True}, {"k": 1.0}, {"probe": True}, {"threads": True}, {"candidates": 64.0},
+        {"k": 0}, {"threads": 0}, {"recall": 0.9}, {"exact": 0}, {"explain": None}, {"k": [1]},
+    ]  # fmt: skip
+    for change in wrong:
+        options = {"k": 1, "candidates": 64, "probe": 1, "threads": 1, **change}
+        with pytest.raises(la.errors.ArgumentError):
+            index.search(query, **options)
+    bad = query.copy()
+    for value in (np.nan, np.inf, -np.inf):
+        bad[0, 7] = value
+        with pytest.raises(la.errors.DocumentError, match="infinite or not a number"):
+            index.search(bad, 1, candidates=64, probe=1, threads=1)
+    with pytest.raises(la.errors.DocumentError, match="19 dimensions"):
+        index.search(query[:, 1:], 1, candidates=64, probe=1, threads=1)
+    found = index.search(np.asfortranarray(np.repeat(query, 2, axis=1))[:, ::2], 1)
+    assert found.ids.tolist() == [[0]]
+    assert index.search(query, np.array(1)).ids.tolist() == [[0]]

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 from urllib.parse import quote, urlencode
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike import errors
 from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.client.channel import Channel
@@ -21,7 +24,7 @@ from lookalike.collection.care.transfer import TransferSizes
 from lookalike.collection.collection import BaseCollection
 from lookalike.collection.documents import Document, encode_metadata
 from lookalike.collection.opening import Purpose, check_purpose
-from lookalike.collection.query import Question, Where, how_many, no_single_signatures
+from lookalike.collection.query import Question, Where, how_many, no_query, no_single_signatures
 from lookalike.collection.signing import (
     WordKind,
     check_signer,
@@ -32,6 +35,7 @@ from lookalike.collection.signing import (
     wanted_mask,
 )
 from lookalike.collection.stores.base import checked_name
+from lookalike.collection.vectors import encoded_vector
 from lookalike.collection.writing import BatchInput, Written
 from lookalike.display import Records
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
@@ -45,6 +49,7 @@ _KEY = "LOOKALIKE_KEY"
 _PAGE = 1_000
 _WAIT = (0.02, 1.0)
 _ENDED = ("done", "failed", "canceled")
+_WHOLE = {"include_vectors": True}
 
 
 class RemoteCollection(BaseCollection):
@@ -61,6 +66,7 @@ class RemoteCollection(BaseCollection):
     def __init__(self, channel: Channel, described: Mapping[str, Any]) -> None:
         self.name = str(described["name"])
         self.bits = int(described["bits"])
+        self._dimensions = int(described.get("dimensions") or 0)
         self._channel = channel
         self.parts = bool(described.get("parts", False))
         self._keeps_text = bool(described["keeps_text"])
@@ -71,6 +77,13 @@ class RemoteCollection(BaseCollection):
     def signer(self) -> Signer | None:
         """The signer without its learned weights; None if the caller passes signatures."""
         return None if self._described is None else signer_from_dict(self._described)
+
+    @property
+    def dimensions(self) -> int:
+        """The number of dimensions of the vectors; 0 if no vector was ever written."""
+        if not self._dimensions:
+            self._dimensions = int(self.stats().get("dimensions") or 0)
+        return self._dimensions
 
     @property
     def version(self) -> int:
@@ -88,7 +101,10 @@ class RemoteCollection(BaseCollection):
     # Writing
 
     def _write(self, given: BatchInput) -> Written:
-        sent = Sent.of(given, self.bits, self.parts, self._check_signs, self._keeps_text)
+        dimensions = 0 if given.vectors is None else self.dimensions
+        sent = Sent.of(
+            given, self.bits, self.parts, self._check_signs, self._keeps_text, dimensions
+        )
         if not sent.documents:
             return Written(errors=sent.errors, version=self.version)
         body = {
@@ -134,7 +150,7 @@ class RemoteCollection(BaseCollection):
     def _documents(self, ids: list[str]) -> dict[str, Document]:
         if not ids:
             return {}
-        found = self._channel.read("POST", f"{self._path}/documents/get", {"ids": ids})
+        found = self._channel.read("POST", f"{self._path}/documents/get", {"ids": ids, **_WHOLE})
         known = zip(ids, found["documents"], strict=True)
         return {id: document_of(value) for id, value in known if value is not None}
 
@@ -148,7 +164,7 @@ class RemoteCollection(BaseCollection):
         found: list[Document] = []
         while len(found) < limit:
             size = min(_PAGE, limit - len(found))
-            body = {"after": after, "limit": size, "where": condition}
+            body = {"after": after, "limit": size, "where": condition, **_WHOLE}
             page = self._channel.read("POST", f"{self._path}/documents/scroll", body)
             found += map(document_of, page["documents"])
             if page["next"] is None:
@@ -172,7 +188,9 @@ class RemoteCollection(BaseCollection):
     def _is_file(self, query: Any) -> bool:
         return isinstance(query, str | os.PathLike | bytes) and self._holds_files
 
-    def _ask(self, queries: Any, question: Question) -> list[Answer]:
+    def _ask(
+        self, queries: Any, question: Question, vectors: NDArray[np.float32] | None = None
+    ) -> list[Answer]:
         if self.parts:
             question.refuse_single(self.name, question.plan or "native")
             for option in ("tolerance", "min_votes"):
@@ -182,19 +200,26 @@ class RemoteCollection(BaseCollection):
             question.refuse_votes(self.name)
         if self._is_file(queries):
             queries = [queries]
-        if isinstance(queries, list | tuple) and queries and all(map(self._is_file, queries)):
+        files = isinstance(queries, list | tuple) and queries and all(map(self._is_file, queries))
+        if files and vectors is None:
             return [self._ask_file(one, question) for one in queries]
-        wanted_mask(queries, question)  # raises as a local collection does
-        if self.parts and listed_texts(queries) is None:
-            raise ArgumentError(
-                "signatures of parts cannot be sent to a service; search for a text or a file"
-            )
-        asked = texts_or_rows(queries, self.bits, lambda: self.signer)
         body = question_value(question, self.bits)
-        if isinstance(asked, list):
-            body["texts"] = asked
-        else:
-            body["signatures"] = [row.tobytes().hex() for row in asked]
+        if vectors is not None:
+            question.check_vectors(alone=queries is None)
+            body["vectors"] = [encoded_vector(vector) for vector in vectors]
+        elif queries is None:
+            raise no_query()
+        if queries is not None:
+            wanted_mask(queries, question)  # raises as a local collection does
+            if self.parts and listed_texts(queries) is None:
+                raise ArgumentError(
+                    "signatures of parts cannot be sent to a service; search for a text or a file"
+                )
+            asked = texts_or_rows(queries, self.bits, lambda: self.signer)
+            if isinstance(asked, list):
+                body["texts"] = asked
+            else:
+                body["signatures"] = [row.tobytes().hex() for row in asked]
         found = self._channel.read("POST", f"{self._path}/query/batch", body)
         return [answer_of(value) for value in found["answers"]]
 

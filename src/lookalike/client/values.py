@@ -5,6 +5,7 @@ Arguments are checked before they are sent, with the error messages of a local c
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,7 @@ from lookalike.collection.answers import Answer, Match, Work
 from lookalike.collection.documents import Document
 from lookalike.collection.query import Question, Where, compile_where
 from lookalike.collection.signing import Signed
+from lookalike.collection.vectors import decoded_vector
 from lookalike.collection.writing import BatchInput, Written
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 from lookalike.signatures import as_queries
@@ -30,6 +32,7 @@ def document_of(value: Mapping[str, Any]) -> Document:
         value.get("text"),
         datetime.fromisoformat(value["added"]),
         datetime.fromisoformat(value["updated"]),
+        decoded_vector(value["vector"]) if value.get("vector") else None,
     )
 
 
@@ -51,7 +54,7 @@ def answer_of(value: Mapping[str, Any]) -> Answer:
 
 
 def _match(value: Mapping[str, Any]) -> Match:
-    names = ("differing_bits", "slice_distances", "slices", "words")
+    names = ("differing_bits", "slice_distances", "slices", "words", "ranks")
     told: dict[str, Any] = {name: tuple(value[name]) for name in names if name in value}
     told["score"] = value.get("score")
     if "place" in value:
@@ -74,6 +77,7 @@ def question_value(question: Question, bits: int) -> dict[str, Any]:
     asked: dict[str, Any] = {"limit": question.limit}
     if question.limit is None:
         asked = {"k": question.k, "mask": question.mask, "by": question.by}
+        asked["exact_vectors"] = question.exact
     return {
         "radius": None if question.radius is None else min(question.radius, bits),
         "where": sendable_where(question.where),
@@ -127,6 +131,7 @@ class Sent:
         parts: bool,
         check_signs: Callable[[], None],
         keep_text: bool,
+        dimensions: int,
     ) -> Sent:
         """Check all items as a local collection does."""
         if parts and given.signatures is not None:
@@ -135,10 +140,11 @@ class Sent:
                 "add_file"
             )
         items, rows, errors = given.checked(
-            lambda rows: Signed(as_queries(rows, bits, "signatures")), check_signs, keep_text
-        )
+            lambda rows: Signed(as_queries(rows, bits, "signatures")), check_signs, keep_text,
+            dimensions,
+        )  # fmt: skip
         documents = []
-        for at in items.positions:
+        for at, vector in zip(items.positions, items.vectors, strict=True):
             one: dict[str, Any] = {"id": given.ids[at]}
             if given.texts is not None and given.texts[at] is not None:
                 one["text"] = given.texts[at]
@@ -146,6 +152,8 @@ class Sent:
                 one["signature"] = rows.rows[at].tobytes().hex()
             if given.metadata is not None and given.metadata[at]:
                 one["metadata"] = dict(given.metadata[at])
+            if vector is not None:
+                one["vector"] = base64.b64encode(vector).decode()
             documents.append(one)
         return cls(documents, items.positions, given.ids, errors)
 

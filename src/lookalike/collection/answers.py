@@ -108,12 +108,17 @@ class Match(Displayed):
     score: float | None = None
     """For documents of many parts: votes divided by the number of parts of the query that voted.
     By words: the share of the query's words that the document has, from 0 to 1. Rare words count
-    more, as in the ranking."""
+    more, as in the ranking. By vector: the cosine. By text and vector: the sum of 1 / (60 + rank).
+    """
     parts: tuple[tuple[int, int, int], ...] | None = None
     """(part of the query, part of the document, distance) of each vote; only with `explain`."""
     words: tuple[str, ...] | None = None
     """By words: the words of the query that the document has. `distance` is what the score of the
-    document (BM25) lacks of the largest score, in units of 1/65536."""
+    document (BM25) lacks of the largest score, in units of 1/65536. By vector, it is what the
+    cosine lacks of 1, in the same units."""
+    ranks: tuple[int, ...] | None = None
+    """By text and vector: the rank by the text and that by the vector, from 1 on; 0 if it was not
+    among the nearest."""
 
     @property
     def ones(self) -> int:
@@ -173,7 +178,8 @@ class Pair(Displayed):
 class Answer(Tabular, Sequence[Match]):
     """The matches of a query, sorted by (distance, id).
 
-    Matches by words are sorted by distance, equal ones in the order in which they were written.
+    Matches by words or by a vector are sorted by distance, equal ones in the order in which they
+    were written. Matches by text and vector are sorted by (score, id), largest score first.
     Matches of masked texts are sorted by (distance, unmasked, id), documents of many parts by
     (votes, distance, id), most votes first.
     """
@@ -183,7 +189,8 @@ class Answer(Tabular, Sequence[Match]):
     version: int
     """The version of the collection that was searched."""
     exact: bool = True
-    """Whether the answer is complete; False only if `limit` cut it short."""
+    """Whether the answer is complete; False only if `limit` cut it short, or if `exact=False` was
+    passed and not all vectors were compared."""
     work: Work | None = None
     """What the search did; only with `explain`."""
     masked: bool = False
@@ -191,7 +198,8 @@ class Answer(Tabular, Sequence[Match]):
     left_out: int = 0
     """Number of parts of the query that did not vote, because too many parts are near them."""
     by: str = "similar"
-    """How the documents were found: "similar" (by signatures) or "words"."""
+    """How the documents were found: "similar" (by signatures), "words", "vector", or "fused" (by
+    text and vector)."""
     unknown: tuple[str, ...] = ()
     """By words: the words of the query that no document has."""
     searched: int = 0

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import chain, groupby, islice, starmap
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import file_path, flag
 from lookalike.collection.answers import Answer, Answers, Pair
@@ -25,7 +26,7 @@ from lookalike.collection.care.transfer import (
     import_documents,
 )
 from lookalike.collection.care.verify import Report, repair, verify
-from lookalike.collection.documents import Document, as_document, as_id, is_id
+from lookalike.collection.documents import Document, as_id, is_id
 from lookalike.collection.query import (
     MOST_MATCHES,
     By,
@@ -35,12 +36,26 @@ from lookalike.collection.query import (
     compile_where,
     how_many,
     listed,
+    no_query,
     no_single_signatures,
 )
-from lookalike.collection.reading import FILTERED_PAGE, documents_with_parts, meeting, row_pages
+from lookalike.collection.reading import (
+    FILTERED_PAGE,
+    document_pages,
+    documents_with_parts,
+    meeting,
+    row_pages,
+    whole_documents,
+)
 from lookalike.collection.search.answer import Budget, answers, whole
 from lookalike.collection.search.native import CachedIndex, NativeLevels, NativeSearch
 from lookalike.collection.search.sql import FrequentValues, SqlLevels
+from lookalike.collection.search.vectors import (
+    VectorSearch,
+    answers_by_vectors,
+    fused,
+    fusion_depth,
+)
 from lookalike.collection.search.votes import PartSearch, answers_by_votes
 from lookalike.collection.search.words import WordSearch, answers_by_words, is_short
 from lookalike.collection.signing import (
@@ -54,6 +69,7 @@ from lookalike.collection.signing import (
 )
 from lookalike.collection.stores.base import StaleView, Store, View, Writer
 from lookalike.collection.stores.schema import State
+from lookalike.collection.vectors import VectorsInput, checked_queries
 from lookalike.collection.writing import Batch, BatchInput, Written, delete_documents, write_batch
 from lookalike.corpora.columns import Filters
 from lookalike.display import Records
@@ -70,6 +86,7 @@ from lookalike.signatures.signer import DocumentSigner
 T = TypeVar("T")
 
 _TRIES = 20
+_FUSED = 64  # queries whose rankings are in memory together
 
 
 class BaseCollection(ABC):
@@ -110,6 +127,7 @@ class BaseCollection(ABC):
         *,
         signatures: ArrayLike | Sequence[PartsInput] | None = None,
         metadata: Sequence[Mapping[str, Any] | None] | None = None,
+        vectors: VectorsInput | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> Written:
         """Add documents in one transaction; an id that already exists is an error.
@@ -120,6 +138,8 @@ class BaseCollection(ABC):
             signatures: Signatures, instead of texts or with them. For documents of many parts,
                 (signatures, offsets) of each document.
             metadata: A dictionary or None for each document.
+            vectors: A vector or None for each document, such as an embedding of its text, stored as
+                float32. The first vectors of a collection fix the number of dimensions.
             on_error: "raise" writes nothing if an item is invalid; "skip" writes the valid items
                 and returns the errors.
 
@@ -129,7 +149,9 @@ class BaseCollection(ABC):
         Raises:
             BatchError: Some items are invalid, and `on_error` is "raise".
         """
-        return self._write(BatchInput.of(ids, texts, signatures, metadata, on_error, replace=False))
+        return self._write(
+            BatchInput.of(ids, texts, signatures, metadata, vectors, on_error, replace=False)
+        )
 
     def add_file(
         self,
@@ -164,13 +186,17 @@ class BaseCollection(ABC):
         *,
         signatures: ArrayLike | Sequence[PartsInput] | None = None,
         metadata: Sequence[Mapping[str, Any] | None] | None = None,
+        vectors: VectorsInput | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> Written:
         """Add documents, or replace those with the same ids, in one transaction.
 
-        If an id occurs twice in a batch, the last item is written. The arguments are as in `add`.
+        If an id occurs twice in a batch, the last item is written. A document that is written
+        without a vector has none afterwards. The arguments are as in `add`.
         """
-        return self._write(BatchInput.of(ids, texts, signatures, metadata, on_error, replace=True))
+        return self._write(
+            BatchInput.of(ids, texts, signatures, metadata, vectors, on_error, replace=True)
+        )
 
     def delete(self, ids: Sequence[str] | str) -> Written:
         """Remove documents in one transaction; ids that do not exist are ignored."""
@@ -215,9 +241,10 @@ class BaseCollection(ABC):
 
     def search(
         self,
-        query: QueryInput,
+        query: QueryInput | None = None,
         k: SupportsIndex = 10,
         *,
+        vector: ArrayLike | None = None,
         radius: SupportsIndex | None = None,
         where: Where | None = None,
         exclude: Iterable[str] = (),
@@ -230,6 +257,7 @@ class BaseCollection(ABC):
         min_votes: SupportsIndex | None = None,
         min_score: SupportsFloat | None = None,
         by: By = "auto",
+        exact: bool = True,
     ) -> Answer:
         """Return the k nearest documents, by (distance, id); exact.
 
@@ -240,10 +268,15 @@ class BaseCollection(ABC):
         If documents have many parts, return the k documents with the most votes from parts of the
         query, and the offset of each match. Votes at offsets within `tolerance` count together.
 
+        A `vector` finds the documents whose vectors have the largest cosine with it. With a query
+        as well, both rankings are fused: a document at rank r of one of them gets 1 / (60 + r).
+        From each ranking, the first 100 documents count, or 2 k if that is more.
+
         Args:
             query: A text or a signature; an image for `la.ImageHash`, a recording for
                 `la.AudioHash`, a vector for `la.Projection`.
             k: Number of documents.
+            vector: Vector to compare with those of documents, as many dimensions as these have.
             radius: Largest distance; makes searches in the database fast. For parts: largest
                 distance of a part that votes.
             where: Condition on metadata, such as `{"year": {">=": 2020}}`.
@@ -263,6 +296,8 @@ class BaseCollection(ABC):
             by: "words" searches by the words of a text, "similar" by its signature. "auto" searches
                 by words if there is a keyword index, the text has at most 32 different words, and
                 neither radius nor mask is given. `by` of the answer says what was done.
+            exact: For vectors: False reads only a part of them, unless there is a condition. That
+                is faster, but may miss neighbors. `exact` of the answer says what was done.
 
         Returns:
             The matches, nearest first, with ids, distances and metadata.
@@ -270,28 +305,32 @@ class BaseCollection(ABC):
         question = Question(
             k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
             text=text, mask=mask, plan=plan, threads=threads, tolerance=tolerance,
-            min_votes=min_votes, min_score=min_score, by=by,
+            min_votes=min_votes, min_score=min_score, by=by, exact=exact,
         )  # fmt: skip
-        return self._ask(self._one(query), question)[0]
+        vectors = None if vector is None else self.query_vectors([vector], "vector")
+        return self._ask(None if query is None else self._one(query), question, vectors)[0]
 
     def search_many(
-        self, queries: QueryInputs, k: SupportsIndex = 10, *, radius: SupportsIndex | None = None,
+        self, queries: QueryInputs | None = None, k: SupportsIndex = 10, *,
+        vectors: ArrayLike | None = None, radius: SupportsIndex | None = None,
         where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
         text: bool = False, mask: Mask = "auto", plan: Plan | None = None,
         threads: int | None = None, tolerance: SupportsIndex | None = None,
         min_votes: SupportsIndex | None = None, min_score: SupportsFloat | None = None,
-        by: By = "auto",
+        by: By = "auto", exact: bool = True,
     ) -> Answers:  # fmt: skip
         """Return the answer of `search` for each of many queries, at one version.
 
-        One text or one signature is a batch of one.
+        One text or one signature is a batch of one. With queries and vectors, there is a vector for
+        each query.
         """
         question = Question(
             k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
             text=text, mask=mask, plan=plan, threads=threads, tolerance=tolerance,
-            min_votes=min_votes, min_score=min_score, by=by,
+            min_votes=min_votes, min_score=min_score, by=by, exact=exact,
         )  # fmt: skip
-        return Answers(self._ask(queries, question))
+        asked = None if vectors is None else self.query_vectors(vectors, "vectors")
+        return Answers(self._ask(queries, question, asked))
 
     def within(
         self,
@@ -354,6 +393,7 @@ class BaseCollection(ABC):
         text: str | None = None,
         id: str | None = None,
         signature: str | None = None,
+        vectors: str | None = None,
         format: str | None = None,
         replace: bool = False,
         skip_bad: bool = False,
@@ -383,6 +423,8 @@ class BaseCollection(ABC):
             id: Column of the ids (default: detected; without one, rows are numbered).
             signature: Column of the signatures, in hexadecimal or bytes (default: detected;
                 without one, texts are signed).
+            vectors: Column of vectors, as lists of numbers or as base64 of float32, or null
+                (default: `vector` of an exported file, or none).
             format: Input format (default: from the file extension).
             replace: Whether to replace documents with the same ids. Otherwise these are errors.
             skip_bad: Whether to leave out bad rows. Otherwise the first one is an error.
@@ -418,9 +460,10 @@ class BaseCollection(ABC):
             min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
         )
         return import_documents(
-            self, source, text=text, id=id, signature=signature, format=format, replace=replace,
-            skip_bad=skip_bad, max_document=max_document, batch=batch, progress=progress, html=html,
-            page_limits=page_limits, encoding=encoding, previews=flag("previews", previews),
+            self, source, text=text, id=id, signature=signature, vectors=vectors, format=format,
+            replace=replace, skip_bad=skip_bad, max_document=max_document, batch=batch,
+            progress=progress, html=html, page_limits=page_limits, encoding=encoding,
+            previews=flag("previews", previews),
             filters=filters,
         )  # fmt: skip
 
@@ -435,7 +478,8 @@ class BaseCollection(ABC):
         """Write documents by id to a file, completely or not at all, in constant memory.
 
         The columns are `id`, `text`, `metadata` as JSON, `signature` in hexadecimal, `added` and
-        `updated`. The signature of a document of many parts is all of them, with their positions.
+        `updated`, and `vector` if there are any, as base64 of float32. The signature of a document
+        of many parts is all of them, with their positions.
         `import_file` reads all of it again.
 
         Args:
@@ -484,7 +528,25 @@ class BaseCollection(ABC):
     def _one(self, query: QueryInput) -> Any: ...
 
     @abstractmethod
-    def _ask(self, queries: Any, question: Question) -> list[Answer]: ...
+    def _ask(
+        self, queries: Any, question: Question, vectors: NDArray[np.float32] | None = None
+    ) -> list[Answer]: ...
+
+    @property
+    @abstractmethod
+    def dimensions(self) -> int:
+        """The number of dimensions of the vectors; 0 if no vector was ever written."""
+
+    def query_vectors(self, vectors: Any, name: str) -> NDArray[np.float32]:
+        """Return vectors to search for; raise if there are none to compare them with."""
+        dimensions = self.dimensions
+        if not dimensions:
+            raise ArgumentError(
+                Said(name), f" finds nothing: the collection {self.name!r} has no vectors; add "
+                "documents with ",
+                Said("vectors=", "`lookalike collection import --vectors COLUMN`"),
+            )  # fmt: skip
+        return checked_queries(vectors, dimensions, name)
 
     @abstractmethod
     def _ask_like(self, id: str, question: Question) -> Answer:
@@ -522,7 +584,8 @@ class Collection(BaseCollection):
         self._hot = FrequentValues()
         self._native: CachedIndex = (PartSearch if state.parts else NativeSearch)(cache)
         self._words = WordSearch(cache)
-        self._caches: tuple[CachedIndex, ...] = (self._native, self._words)
+        self._vectors = VectorSearch(cache)
+        self._caches: tuple[CachedIndex, ...] = (self._native, self._words, self._vectors)
         self._signing = (PartSigning if state.parts else Signing)(
             state, lambda: self._read(lambda view: view.checked_signer())
         )
@@ -543,9 +606,14 @@ class Collection(BaseCollection):
 
     @property
     def has_index(self) -> bool:
-        """Whether the native indexes are in memory; the first search loads or builds others."""
-        needed = self._caches if self._opened.words else (self._native,)
+        """Whether the indexes of texts are in memory; the first search loads or builds others."""
+        needed = (self._native, self._words) if self._opened.words else (self._native,)
         return all(cached.version > 0 for cached in needed)
+
+    @property
+    def dimensions(self) -> int:
+        """The number of dimensions of the vectors; 0 if no vector was ever written."""
+        return self._opened.dimensions or self._state().dimensions
 
     @property
     def version(self) -> int:
@@ -572,6 +640,8 @@ class Collection(BaseCollection):
             "signer": None if self.signer is None else type(self.signer).__name__,
             "keeps_text": state.keep_text,
             "words": state.words or None,
+            "vectors": state.vectors,
+            "dimensions": state.dimensions or None,
             "version": state.version,
             "durability": self._store.durability(),
             "cache": None if cache is None else str(cache),
@@ -582,7 +652,11 @@ class Collection(BaseCollection):
     # Writing
 
     def _write(self, given: BatchInput) -> Written:
-        batch = Batch.of(given, self._signing, self._opened.keep_text)
+        dimensions = 0
+        if given.vectors is not None:
+            self._refuse_parts("vectors")
+            dimensions = self._state().dimensions
+        batch = Batch.of(given, self._signing, self._opened.keep_text, dimensions)
         with self._writing() as writer:
             return write_batch(writer, batch)
 
@@ -614,8 +688,8 @@ class Collection(BaseCollection):
     # Reading
 
     def _documents(self, ids: list[str]) -> dict[str, Document]:
-        rows = self._read(lambda view: view.documents(ids))
-        return {row.id: as_document(row, signature) for row, signature in rows}
+        found = self._read(lambda view: whole_documents(view, view.documents(ids)))
+        return {document.id: document for document in found}
 
     def parts_of(self, id: str) -> SignedParts:
         """Return signatures and offsets of the parts of a document."""
@@ -642,7 +716,7 @@ class Collection(BaseCollection):
 
         def found(view: View) -> list[Document]:
             pages = view.pages(limit if predicate is None else max(limit, FILTERED_PAGE), after)
-            documents = starmap(as_document, chain.from_iterable(pages))
+            documents = chain.from_iterable(whole_documents(view, page) for page in pages)
             meeting = (one for one in documents if predicate is None or predicate(one.metadata))
             return list(islice(meeting, limit))
 
@@ -650,8 +724,7 @@ class Collection(BaseCollection):
 
     def _pages(self, size: int, where: Where | None) -> Iterator[list[Document]]:
         predicate = compile_where(where)
-        for rows in row_pages(self, size):
-            page = list(starmap(as_document, rows))
+        for page in document_pages(self, size):
             yield page if predicate is None else [one for one in page if predicate(one.metadata)]
 
     # Searching
@@ -659,15 +732,18 @@ class Collection(BaseCollection):
     def _one(self, query: QueryInput) -> Any:
         return self._signing.one(query)
 
-    def _ask(self, queries: Any, question: Question) -> list[Answer]:
-        return self.answers_each(queries, question, whole)
+    def _ask(
+        self, queries: Any, question: Question, vectors: NDArray[np.float32] | None = None
+    ) -> list[Answer]:
+        return self.answers_each(queries, question, whole, vectors=vectors)
 
     def answers_each(
         self,
-        queries: QueryInputs,
+        queries: QueryInputs | None,
         question: Question,
         take: Callable[[int, Answer], T],
         budget: Budget | None = None,
+        vectors: NDArray[np.float32] | None = None,
     ) -> list[T]:
         """Return what `take` makes of each answer to a question about many queries.
 
@@ -675,9 +751,68 @@ class Collection(BaseCollection):
         answers are in memory at once. If the collection changes meanwhile, it begins again.
         """
         limits = budget or Budget()
-        if isinstance(self._signing, PartSigning):
+        if isinstance(self._signing, PartSigning) and queries is not None:
+            if vectors is not None:
+                raise ArgumentError(
+                    Said("vector"),
+                    " is not combined with the votes of parts; search for one of them",
+                )
             return self._by_votes(self._signing, queries, question, take, limits)
         question.refuse_votes(self.name)
+        if vectors is None:
+            if queries is None:
+                raise no_query()
+            return self._read(self._by_queries(queries, question, take, limits))
+        question.check_vectors(alone=queries is None)
+        if queries is None:
+            return self._read(
+                lambda view: answers_by_vectors(
+                    question, vectors, self._vectors, view, take, limits
+                )
+            )
+        return self._read(self._by_both(queries, vectors, question, take, limits))
+
+    def _by_both(
+        self, queries: QueryInputs, vectors: NDArray[np.float32], question: Question,
+        take: Callable[[int, Answer], T], limits: Budget,
+    ) -> Callable[[View], list[T]]:  # fmt: skip
+        """Return the function that fuses both rankings, some queries at a time."""
+        texts = listed_texts(queries)
+        several: Any = (
+            self._signing.masked_queries(queries, question)[0] if texts is None else texts
+        )
+        if len(several) != len(vectors):
+            raise ArgumentError(
+                f"there are {len(several)} queries and {len(vectors)} vectors; expected one for "
+                "each"
+            )
+        deeper, within = question.deeper(fusion_depth(question.k)), Budget(change=limits.change)
+        parts = [slice(begin, begin + _FUSED) for begin in range(0, len(several), _FUSED)]
+        searches = [self._by_queries(several[some], deeper, whole, within) for some in parts]
+
+        def found(view: View) -> list[T]:
+            results: list[T] = []
+            count = 0
+            for some, search in zip(parts, searches, strict=True):
+                with within:
+                    by_text = search(view)
+                    by_vector = answers_by_vectors(
+                        deeper, vectors[some], self._vectors, view, whole, within
+                    )
+                    for one, other in zip(by_text, by_vector, strict=True):
+                        answer = fused(question, one, other, view, limits)
+                        count += len(answer)
+                        limits.check_matches(count)
+                        results.append(take(len(results), answer))
+            return results
+
+        return found
+
+    def _by_queries(
+        self, queries: QueryInputs, question: Question, take: Callable[[int, Answer], T],
+        limits: Budget,
+    ) -> Callable[[View], list[T]]:  # fmt: skip
+        """Return the function that searches for texts and signatures in a view."""
         texts = self._by_words(queries, question)
         others: Any = queries
         if texts:
@@ -715,7 +850,7 @@ class Collection(BaseCollection):
                     begin += len(positions)
             return result
 
-        return self._read(found)
+        return found
 
     def _by_votes(
         self,
@@ -796,6 +931,8 @@ class Collection(BaseCollection):
             self._native.at(view)
             if view.state.words:
                 self._words.at(view)
+            if view.state.dimensions:
+                self._vectors.at(view)
             return view.state.version
 
         version = self._read(caught_up)
@@ -857,7 +994,13 @@ class Collection(BaseCollection):
         for cached in self._caches:
             cached.save()
 
-    def _refuse_parts(self) -> None:
+    def _refuse_parts(self, what: str = "") -> None:
+        if self.parts and what:
+            raise ArgumentError(
+                Said(what),
+                f" are for documents of one signature, and those of the collection {self.name!r} "
+                "have many parts; leave them out",
+            )
         if self.parts:
             raise no_single_signatures(self.name)
 
@@ -916,6 +1059,7 @@ class Collection(BaseCollection):
                 f"the collection {opened.name!r} was replaced by one with another signer; "
                 "open it again"
             )
-        if state.words != opened.words:  # another process has built a keyword index
-            self._opened = replace(opened, words=state.words)
+        if (state.words, state.dimensions) != (opened.words, opened.dimensions):
+            # A process has built a keyword index, or has written the first vectors.
+            self._opened = replace(opened, words=state.words, dimensions=state.dimensions)
         return state

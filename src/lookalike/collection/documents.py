@@ -45,13 +45,16 @@ class Document(Displayed):
     """None if the collection does not keep texts, or the text was not requested."""
     added: datetime
     updated: datetime
+    vector: NDArray[np.float32] | None = field(default=None, repr=False)
+    """None if it was written without a vector."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Document) and self._all() == other._all()
 
     def _all(self) -> tuple[Any, ...]:
         metadata, signature = self.metadata, self.signature.tobytes()
-        return (self.id, signature, metadata, self.text, self.added, self.updated)
+        vector = None if self.vector is None else self.vector.tobytes()
+        return (self.id, signature, metadata, self.text, self.added, self.updated, vector)
 
 
 class Row(NamedTuple):

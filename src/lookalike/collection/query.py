@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeAlias, TypeVar, get_args
 
 from lookalike.checks import flag, one_of, share, thread_count, whole_number
@@ -58,7 +59,7 @@ class Question:
         exclude: Iterable[str] = (), explain: bool = False, text: bool = False,
         mask: Mask = "auto", plan: Plan | None = None, threads: SupportsIndex | None = None,
         tolerance: SupportsIndex | None = None, min_votes: SupportsIndex | None = None,
-        min_score: SupportsFloat | None = None, by: By = "auto",
+        min_score: SupportsFloat | None = None, by: By = "auto", exact: bool = True,
     ) -> None:  # fmt: skip
         self.limit = how_many("limit", limit) if k is None else None
         """The largest number of documents to return; None: all that are found."""
@@ -69,6 +70,7 @@ class Question:
         self.where, self.predicate = where, compile_where(where)
         self.exclude = frozenset(as_id(id) for id in listed("exclude", exclude))
         self.explain, self.text = flag("explain", explain), flag("text", text)
+        self.exact = flag("exact", exact)
         self.mask: Mask = as_mask(mask)
         self.plan = None if plan is None else one_of("plan", plan, PLANS)
         one_of("by", by, BY)
@@ -85,8 +87,25 @@ class Question:
         for name, given in (("radius", self.radius is not None), ("mask", self.mask is True)):
             if given:
                 raise ArgumentError(
-                    Said(name), " is for signatures; leave it out to search by words"
+                    Said(name), " is for signatures; leave it out to search by words or by a vector"
                 )
+
+    def check_vectors(self, alone: bool) -> None:
+        """Refuse options that are not for vectors; those for texts, if vectors are alone."""
+        if self.limit is not None:
+            raise ArgumentError(
+                "vectors find the nearest documents, so that ", Said("k"), " is needed"
+            )
+        if alone:
+            self._refuse_distances()
+        if alone and self.by != "auto":
+            raise ArgumentError(Said("by"), f" is {brief(self.by)}, but there is only a vector")
+
+    def deeper(self, k: int) -> Question:
+        """Return the same question for k documents, without their texts."""
+        twin = copy(self)
+        twin.k, twin.text, twin.explain = k, False, False
+        return twin
 
     def refuse_votes(self, name: str) -> None:
         """Refuse options that are for documents of many parts."""
@@ -114,6 +133,11 @@ class Question:
                 Said("=True", " yes"),
                 " is for documents of one signature; leave it out",
             )
+
+
+def no_query() -> ArgumentError:
+    """Return the error for a search for nothing."""
+    return ArgumentError("there is no query; pass a text or a signature, a vector, or both")
 
 
 def no_single_signatures(name: str) -> ArgumentError:

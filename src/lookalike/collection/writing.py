@@ -2,7 +2,7 @@
 
 A batch is one transaction, under the lock of the collection's row: new
 signatures get numbers and keys, documents point at them, signatures without documents are removed,
-their words go to the keyword index, and the row gets the next version with its counts and digests.
+words and vectors go to their tables, and the row gets the next version with its counts and digests.
 """
 
 from __future__ import annotations
@@ -28,8 +28,19 @@ from lookalike.collection.documents import (
 from lookalike.collection.query import listed
 from lookalike.collection.signing import Signed, Signing
 from lookalike.collection.stores.base import Writer
-from lookalike.collection.stores.schema import Numbered, Numbers, blobs, digest
-from lookalike.collection.stores.words import Bags, bags_of
+from lookalike.collection.stores.entries import Entries
+from lookalike.collection.stores.schema import (
+    VECTORS,
+    WORDS,
+    EntryKind,
+    Numbered,
+    Numbers,
+    blobs,
+    digest,
+    entry_kinds,
+)
+from lookalike.collection.stores.words import bags_of
+from lookalike.collection.vectors import VectorsInput, other_dimensions, packed_vectors
 from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 
@@ -58,10 +69,11 @@ class Items:
     ids: list[str]
     texts: list[bytes | None]
     metadata: list[str]
+    vectors: list[bytes | None]  # packed; None for a document without one
 
     def only(self, kept: Sequence[int]) -> Items:
         """Return some of the items."""
-        columns = (self.positions, self.ids, self.texts, self.metadata)
+        columns = (self.positions, self.ids, self.texts, self.metadata, self.vectors)
         return Items(*([column[place] for place in kept] for column in columns))  # type: ignore[arg-type]
 
 
@@ -73,13 +85,15 @@ class BatchInput:
     texts: list[Any] | None
     signatures: Any
     metadata: list[Any] | None
+    vectors: VectorsInput | None
     skip: bool  # whether invalid items are left out; otherwise nothing is written if there are any
     replace: bool  # whether documents with the same ids are replaced; otherwise they are errors
 
     @classmethod
     def of(
-        cls, ids: Any, texts: Any, signatures: Any, metadata: Any, on_error: str, replace: bool
-    ) -> BatchInput:
+        cls, ids: Any, texts: Any, signatures: Any, metadata: Any, vectors: Any, on_error: str,
+        replace: bool,
+    ) -> BatchInput:  # fmt: skip
         """Return the batch of `Collection.add` or `upsert`."""
         one_of("on_error", on_error, ("raise", "skip"))
         return cls(
@@ -87,19 +101,28 @@ class BatchInput:
             None if texts is None else listed("texts", texts),
             signatures,
             None if metadata is None else listed("metadata", metadata),
+            vectors,
             on_error == "skip",
             replace,
         )
 
     def checked(
-        self, read: Callable[[Any], Signed], check_signs: Callable[[], None], keep_text: bool
+        self,
+        read: Callable[[Any], Signed],
+        check_signs: Callable[[], None],
+        keep_text: bool,
+        dimensions: int,
     ) -> tuple[Items, Signed | None, list[ItemError]]:
         """Return the valid items, the given signatures of all, and what is wrong with others.
 
-        `read` returns signatures; `check_signs` raises unless texts can be signed.
+        `read` returns signatures; `check_signs` raises unless texts can be signed. `dimensions` are
+        those of vectors, 0 if they are not known yet.
         """
         rows = None if self.signatures is None else read(self.signatures)
-        counted: dict[str, Sized | None] = {"texts": self.texts, "signatures": rows}
+        vectors = None if self.vectors is None else packed_vectors(self.vectors, dimensions)
+        counted: dict[str, Sized | None] = {
+            "texts": self.texts, "signatures": rows, "vectors": vectors,
+        }  # fmt: skip
         for name, values in {**counted, "metadata": self.metadata}.items():
             if values is not None and len(values) != len(self.ids):
                 raise ArgumentError(
@@ -109,7 +132,7 @@ class BatchInput:
             raise ArgumentError("neither texts nor signatures were given; pass one of them")
         if rows is None:
             check_signs()
-        valid: dict[str, tuple[int, str, bytes | None, str]] = {}
+        valid: dict[str, tuple[int, str, bytes | None, str, bytes | None]] = {}
         errors = []
         for position, given in enumerate(self.ids):
             try:
@@ -122,13 +145,17 @@ class BatchInput:
                 described = (
                     "{}" if self.metadata is None else encode_metadata(self.metadata[position])
                 )
+                vector = None if vectors is None else vectors[position]
+                if isinstance(vector, str):
+                    raise ArgumentError(vector)
             except ArgumentError as error:
                 errors.append(ItemError(position, given, str(error)))
                 continue
-            valid[id] = position, id, text if keep_text else None, described
+            valid.pop(id, None)  # of several, the last one is written, at its place
+            valid[id] = position, id, text if keep_text else None, described, vector
         if errors and not self.skip:
             raise BatchError(errors, len(self.ids))
-        columns = map(list, zip(*valid.values(), strict=True)) if valid else ([], [], [], [])
+        columns = map(list, zip(*valid.values(), strict=True)) if valid else ([] for _ in range(5))
         return Items(*columns), rows, errors
 
 
@@ -142,9 +169,11 @@ class Batch:
     errors: list[ItemError]
 
     @classmethod
-    def of(cls, given: BatchInput, signing: Signing, keep_text: bool) -> Batch:
+    def of(cls, given: BatchInput, signing: Signing, keep_text: bool, dimensions: int) -> Batch:
         """Check all items, and sign the texts unless there are signatures."""
-        items, rows, errors = given.checked(signing.given, signing.check_signs, keep_text)
+        items, rows, errors = given.checked(
+            signing.given, signing.check_signs, keep_text, dimensions
+        )
         if rows is not None:
             return cls(given, items, rows.only(items.positions), errors)
         texts = [given.texts[at] for at in items.positions] if given.texts else []
@@ -234,7 +263,8 @@ def _write_documents(writer: Writer, batch: Batch, fresh: bool) -> None:
     )
     _remove_unused(writer, {row.signature for row, _ in found.values()} - {*numbers.values()})
     if state.words:
-        _replace_words(writer, list(found), items.ids, batch.words(state.words))
+        _replace_entries(writer, WORDS, list(found), items.ids, batch.words(state.words))
+    _replace_vectors(writer, list(found), items)
     writer.save()
 
 
@@ -264,8 +294,8 @@ def _delete_found(writer: Writer, found: Mapping[str, int]) -> Written:
     documents = state.documents - len(found)
     writer.state = replace(state, version=state.version + 1, documents=documents)
     _remove_unused(writer, set(found.values()))
-    if state.words:
-        _replace_words(writer, list(found), [], [])
+    for kind in entry_kinds(state):
+        _replace_entries(writer, kind, list(found), [], [])
     writer.save()
     return Written(deleted=len(found), version=writer.state.version)
 
@@ -302,23 +332,43 @@ def _remove_unused(writer: Writer, numbers: set[int]) -> None:
     )
 
 
-def _replace_words(
-    writer: Writer, removed: Sequence[str], ids: Sequence[str], words: Sequence[bytes]
+def _replace_vectors(writer: Writer, removed: Sequence[str], items: Items) -> None:
+    """Replace the vectors of documents; the first vectors of a collection fix the dimensions."""
+    new = {id: one for id, one in zip(items.ids, items.vectors, strict=True) if one is not None}
+    state = writer.state
+    if new:
+        dimensions = len(next(iter(new.values()))) // 4
+        if not state.dimensions:
+            writer.create_entries(VECTORS)
+            writer.state = replace(state, dimensions=dimensions)
+        elif state.dimensions != dimensions:  # another process has written the first ones
+            raise ArgumentError(f"the vectors {other_dimensions(dimensions, state.dimensions)}")
+    if writer.state.dimensions:
+        _replace_entries(writer, VECTORS, removed, [*new], [*new.values()])
+
+
+def _replace_entries(
+    writer: Writer,
+    kind: EntryKind,
+    removed: Sequence[str],
+    ids: Sequence[str],
+    values: Sequence[bytes],
 ) -> None:
-    """Take documents out of the keyword index, then put documents into it."""
+    """Remove the entries of documents, then add those of documents."""
+    digest_of, count = getattr(writer.state, kind.digest), 0
     if removed:
-        numbers, hashed = writer.delete_words(removed)
-        _log_removals(writer, "word_removals", numbers, hashed)
-        value = writer.state.words_digest ^ digest(hashed)
-        writer.state = replace(writer.state, words_digest=value)
+        numbers, hashed = writer.delete_entries(kind, removed)
+        _log_removals(writer, kind.removals, numbers, hashed)
+        digest_of, count = digest_of ^ digest(hashed), count - len(numbers)
+    first = getattr(writer.state, kind.next)
     if ids:
-        state, new = writer.state, Bags.of(writer.state.next_words, ids, words)
-        writer.insert_words(new)
-        writer.state = replace(
-            state,
-            next_words=state.next_words + len(new),
-            words_digest=state.words_digest ^ new.digest(),
-        )
+        new = Entries.of(first, ids, values)
+        writer.insert_entries(kind, new)
+        digest_of, count = digest_of ^ new.digest(), count + len(new)
+    changed = {kind.digest: digest_of, kind.next: first + len(ids)}
+    if kind is VECTORS:  # the words of each document are there, so their number is known
+        changed[kind.count] = writer.state.vectors + count
+    writer.state = replace(writer.state, **changed)
 
 
 def _log_removals(writer: Writer, kind: str, numbers: Numbers, hashed: NDArray[np.uint64]) -> None:

@@ -15,6 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, m
 from pydantic_core import PydanticCustomError
 
 from lookalike.collection import Answer, Document, Match
+from lookalike.collection.stores.schema import MOST_DIMENSIONS
+from lookalike.collection.vectors import encoded_vector
 from lookalike.common_passages.results import character_range
 from lookalike.features.choice import unit_text
 from lookalike.media import MEDIA
@@ -76,6 +78,19 @@ Base64 = Annotated[
     str,
     Field(pattern="^[A-Za-z0-9+/_-]+={0,2}$", max_length=4096, description="base64 signature"),
 ]
+Vector = Annotated[
+    Any,
+    Field(
+        description=f"List of up to {MOST_DIMENSIONS} numbers, or base64 of float32",
+        json_schema_extra={
+            "anyOf": [
+                {"type": "array", "items": {"type": "number"}, "maxItems": MOST_DIMENSIONS},
+                {"type": "string"},
+                {"type": "null"},
+            ]
+        },
+    ),
+]
 Id = Annotated[str, Field(min_length=1, max_length=1000, description="Document id")]
 Bits = Annotated[int, Field(ge=8, le=16384, multiple_of=8)]
 Ngram = Annotated[int, Field(ge=1, le=100)]
@@ -93,6 +108,23 @@ def _exactly_one(*names: str) -> Any:
     def check(body: BaseModel) -> BaseModel:
         if sum(getattr(body, name) is not None for name in names) != 1:
             raise ValueError(f"exactly one of these is required: {', '.join(names)}")
+        return body
+
+    return model_validator(mode="after")(check)
+
+
+def _one_or_vector(vector: str, id: str, *names: str) -> Any:
+    """Return a validator that requires exactly one of these fields, or a vector, or both."""
+
+    def check(body: BaseModel) -> BaseModel:
+        given = [name for name in (id, *names) if getattr(body, name) is not None]
+        with_vector = getattr(body, vector) is not None
+        if len(given) > 1 or not (given or with_vector) or (with_vector and given == [id]):
+            others = ", ".join((id, *names))
+            raise ValueError(
+                f"exactly one of these is required: {others}; or {vector}, alone or with one of "
+                f"the others but {id}"
+            )
         return body
 
     return model_validator(mode="after")(check)
@@ -187,6 +219,7 @@ class DocumentBody(Body):
     )
     signature: Hex | None = None
     signature_base64: Base64 | None = None
+    vector: Vector = None
 
 
 class WriteBody(
@@ -212,6 +245,7 @@ class GetBody(Body):
 
     ids: Items[str]
     include_text: bool = Field(default=True, description="Return the texts of documents")
+    include_vectors: bool = Field(default=False, description="Return the vectors of documents")
 
 
 class DeleteBody(Body):
@@ -230,6 +264,7 @@ class ScrollBody(Body):
     limit: Count = Field(default=100, description="Maximum number of documents")
     where: Where = None
     include_text: bool = Field(default=True, description="Return the texts of documents")
+    include_vectors: bool = Field(default=False, description="Return the vectors of documents")
 
 
 class CountBody(Body):
@@ -273,6 +308,9 @@ class QueryOptions(Body):
         "auto", description="Search by the words of a text, or by its signature (`auto`: by "
         "words if there is a keyword index and the text is short)",
     )  # fmt: skip
+    exact_vectors: bool = Field(
+        True, description="Compare a vector with all vectors; false is faster, but may miss some"
+    )
 
     @model_validator(mode="after")
     def _limited(self) -> QueryOptions:
@@ -289,16 +327,22 @@ class QueryBody(
         {"text": "a quick brown fox", "k": 10},
         {"id": "fox", "radius": 20, "where": {"lang": "en"}},
         {"signature": "00ff00ff00ff00ff00ff00ff00ff00ff", "k": 5, "explain": True},
+        {"text": "a quick brown fox", "vector": [0.25, -1.5, 0.75], "k": 5},
     ),
 ):
-    """A query by a text, a document id or a signature."""
+    """A query by a text, a document id or a signature; or by a vector, alone or with one of these.
+
+    A vector does not go with an id.
+    """
 
     text: str | None = None
     id: Id | None = Field(None, description="Id of a document; the document itself is left out")
     signature: Hex | None = None
     signature_base64: Base64 | None = None
 
-    _one = _exactly_one("text", "id", "signature", "signature_base64")
+    vector: Vector = None
+
+    _one = _one_or_vector("vector", "id", "text", "signature", "signature_base64")
 
 
 class BatchQueryBody(
@@ -307,14 +351,19 @@ class BatchQueryBody(
         {"texts": ["a quick brown fox", "minimum wages"], "k": 3, "radius": 30}
     ),
 ):
-    """Many queries with the same options, answered at one version of the collection."""
+    """Many queries with the same options, answered at one version of the collection.
+
+    Vectors are alone, or there is one for each text or signature.
+    """
 
     texts: Items[str] | None = None
     ids: Items[Id] | None = None
     signatures: Items[Hex] | None = None
     signatures_base64: Items[Base64] | None = None
 
-    _one = _exactly_one("texts", "ids", "signatures", "signatures_base64")
+    vectors: Items[Vector] | None = None
+
+    _one = _one_or_vector("vectors", "ids", "texts", "signatures", "signatures_base64")
 
 
 class SideBody(Body):
@@ -386,6 +435,8 @@ def document_value(document: Document, text: bool = True) -> dict[str, Any]:
     }
     if text:
         value["text"] = document.text
+    if document.vector is not None:
+        value["vector"] = encoded_vector(document.vector)
     return value
 
 
@@ -455,10 +506,12 @@ def _place(match: Match, signer: Signer | None, query: str | None) -> dict[str, 
 
 def _match_value(match: Match, similarity: float | None) -> dict[str, Any]:
     value: dict[str, Any] = {"id": match.id, "distance": match.distance}
-    if match.words is not None:
-        value |= {"score": match.score, "words": match.words}
-    else:
+    if match.score is None:
         value["similarity"] = similarity
+    else:
+        beside = {"words": match.words, "ranks": match.ranks}
+        value["score"] = match.score
+        value |= {name: one for name, one in beside.items() if one is not None}
     value["metadata"] = match.metadata
     if match.text is not None:
         value["text"] = match.text

@@ -34,6 +34,7 @@ from lookalike.vectors.estimates import Estimator, best_estimates
 from lookalike.vectors.given import as_cosine, as_vectors, in_single_precision
 from lookalike.vectors.search import (
     Parts,
+    Remembered,
     Store,
     VectorMatches,
     VectorNeighbors,
@@ -46,7 +47,7 @@ from lookalike.vectors.search import (
     pairs_by_signatures,
 )
 from lookalike.vectors.sketches import Sketches
-from lookalike.vectors.tuning import SAMPLE, effort_for, tuned
+from lookalike.vectors.tuning import SAMPLE, Effort, effort_for, tuned
 
 _BITS = 512
 _FEW = 256  # so few vectors are all compared
@@ -265,6 +266,12 @@ class VectorIndex(SelfTuned, GrowingIndex):
             The neighbors. `exact` is True if each query was compared with all vectors. If only bits
             are stored, similarities are estimates, and `exact` is False.
         """
+        plain = exact is False and explain is False and among is None
+        key = Remembered.key(k, candidates, probe, recall, threads) if plain else ()
+        if plain and (known := self._remembered()) is not None:
+            quick = known.answer(key, vectors)
+            if quick is not None:
+                return quick
         queries = self._queries(vectors)
         count = len(self)
         wanted = neighbor_count(k, len(queries), count)
@@ -293,9 +300,34 @@ class VectorIndex(SelfTuned, GrowingIndex):
         searched = store.alive if places is None else len(places)
         if every or sketches is None or searched <= effort.candidates:
             return all_compared(store, places, queries, wanted, workers, sketches, explain=tell)
+        if plain and wanted <= store.alive:
+            self._remember(store, sketches, key, wanted, effort)
         return among_candidates(
             store, sketches, queries, wanted, effort, places, workers, explain=tell
         )
+
+    def _remembered(self) -> Remembered | None:
+        """Return questions that are valid for the index as it is now."""
+        parts = self._parts
+        known = parts.remembered
+        if known is None or parts.known is None:
+            return None
+        store, sketches, tunings = known.of
+        same = store is parts.store and sketches is parts.known and tunings is self._tunings
+        return known if same else None
+
+    def _remember(
+        self, store: Store, sketches: Sketches, key: tuple[object, ...], k: int, effort: Effort
+    ) -> None:
+        known = self._remembered()
+        if known is None:
+            known = self._parts.remembered = Remembered(store, sketches, self._tunings)
+        known.add(key, k, effort)
+
+    def make_sketches(self, *, threads: SupportsIndex | None = None) -> None:
+        """Make the sketches now, if there are none yet; otherwise the first search makes them."""
+        if not self.only_bits and len(self) > _FEW:
+            self._parts.sketches(thread_count(threads))
 
     def within(
         self,
@@ -379,7 +411,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
             k: Number of neighbors (default: 10).
             recall: Share of the k nearest to find (default: 0.95).
             queries: Vectors to search for (default: vectors of the index, each among the others).
-            sample: Maximum number of queries (default: 400).
+            sample: Maximum number of queries (default: 1,000).
             threads: Number of threads (default: all cores).
         """
         self._need_vectors("tune", "measure recall where the vectors are")

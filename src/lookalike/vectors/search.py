@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -248,6 +249,57 @@ _PAIRS = 1 << 18  # pairs whose vectors are copied at a time
 
 
 _SKETCHING = threading.Lock()
+_SINGLE = np.dtype(np.float32)
+_KNOWN = 64  # questions that are remembered
+
+
+class Remembered:
+    """Valid questions about one query, with their effort, so that they need no checks again."""
+
+    def __init__(self, store: Store, sketches: Sketches, tunings: object) -> None:
+        self.of = store, sketches, tunings
+        self._shape = 1, store.shape[1]
+        self._natives = sketches.native.best, store.native, store.removed
+        self._efforts: dict[tuple[object, ...], tuple[int, int, int]] = {}
+
+    @staticmethod
+    def key(*question: object) -> tuple[object, ...]:
+        """Return what a question is known by: True is not 1."""
+        return (*question, *map(type, question))
+
+    def add(self, key: tuple[object, ...], k: int, effort: Effort) -> None:
+        """Remember a question, unless a value cannot be a key, such as an array of one number."""
+        if len(self._efforts) >= _KNOWN:
+            self._efforts.clear()
+        with suppress(TypeError):
+            self._efforts[key] = k, effort.candidates, effort.probe
+
+    def answer(self, key: tuple[object, ...], vectors: Any) -> VectorNeighbors | None:
+        """Return the answer to a question for a row of float32; None if it is not known."""
+        try:
+            effort = self._efforts.get(key)
+        except TypeError:  # a value that cannot be a key
+            return None
+        if (
+            effort is None
+            or type(vectors) is not np.ndarray
+            or vectors.shape != self._shape
+            or vectors.dtype is not _SINGLE
+            or not vectors.flags.c_contiguous
+        ):
+            return None
+        row = vectors[0]
+        if not math.isfinite(row.dot(row)):  # or it is very long, and checked as usual
+            return None
+        k, candidates, probe = effort
+        best, rows, removed = self._natives
+        ids, cosines, done = (
+            np.empty((1, k), np.int64),
+            np.empty((1, k)),
+            np.empty((3, 1), np.int64),
+        )
+        best(rows, removed, vectors, candidates, probe, 1, ids, cosines, done)
+        return VectorNeighbors(ids, cosines, False)
 
 
 @dataclass(eq=False)
@@ -259,6 +311,7 @@ class Parts:
     signer: Projection
     wanted: int | None = None  # number of groups of sketches; None: the usual
     known: Sketches | None = None  # sketches, once they are needed
+    remembered: Remembered | None = None
 
     @property
     def groups(self) -> int:

@@ -23,7 +23,11 @@ from lookalike.signatures.random import random_words
 from lookalike.vectors.given import in_single_precision
 from lookalike.vectors.search import Parts, all_compared, proposed
 
-SAMPLE = 400  # default number of vectors of the index that tuning searches for
+_MARGIN = 2.5
+"""Standard errors by which a recall has to exceed the target. The cheapest of many settings is
+chosen, so that two would promise too much."""
+_PARTS = 8  # of a step of the ladder of groups
+SAMPLE = 1000  # default number of vectors of the index that tuning searches for
 _MOST_CANDIDATES, _MOST_PER_NEIGHBOR = 2048, 32
 _LEAST_CANDIDATES, _PER_NEIGHBOR = 64, 4
 _LEAST_GROUPS, _GROUP_SHARE = 32, 8
@@ -114,7 +118,9 @@ def tuned(
     by_place = replace(store, ids=None)
     own = None
     if queries is None:
-        drawn = np.argsort(random_words(seed, len(store.places)))[:sample]
+        # From the end: sketches train their centers with the first ones in this order, which are
+        # nearer to their centers than other vectors are.
+        drawn = np.argsort(random_words(seed, len(store.places)))[::-1][:sample]
         own = store.places[drawn]
         queries = in_single_precision(store.rows(own))
     itself = int(own is not None)
@@ -137,21 +143,33 @@ def tuned(
     most = min(store.alive, max(_MOST_CANDIDATES, _MOST_PER_NEIGHBOR * k))
     steps = _ladder(min(k, most), most)
     best: tuple[float, Tuning[Option]] | None = None
-    for probe in _ladder(1, groups):
-        least = _cost(steps[0], probe, groups, *store.shape)
-        if best is not None and least >= best[0]:
-            break
-        found = proposed(store, sketches, queries, Effort(most, probe), threads)
-        shares = _shares_by_candidates(found, truth, steps, len(sketches))
-        for candidates, share_found in zip(steps, shares, strict=True):
-            recall, error = float(share_found.mean()), float(share_found.std())
-            if recall - 2 * error / math.sqrt(len(share_found)) < target:
-                continue
-            price = _cost(candidates, probe, groups, *store.shape)
-            if best is None or price < best[0]:
-                best = price, reached(candidates, probe, recall)
-            break
-    return everything if best is None else best[1]
+
+    def try_probes(probes: Iterable[int]) -> None:
+        nonlocal best
+        for probe in probes:
+            least = _cost(steps[0], probe, groups, *store.shape)
+            if best is not None and least >= best[0]:
+                break
+            found = proposed(store, sketches, queries, Effort(most, probe), threads)
+            shares = _shares_by_candidates(found, truth, steps, len(sketches))
+            for candidates, share_found in zip(steps, shares, strict=True):
+                recall, error = float(share_found.mean()), float(share_found.std())
+                if recall - _MARGIN * error / math.sqrt(len(share_found)) < target:
+                    continue
+                price = _cost(candidates, probe, groups, *store.shape)
+                if best is None or price < best[0]:
+                    best = price, reached(candidates, probe, recall)
+                break
+
+    ladder = _ladder(1, groups)
+    try_probes(ladder)
+    if best is None:
+        return everything
+    # Fewer groups may do than those of the step that was chosen.
+    last = best[1].search_settings["probe"]
+    first = max([1, *(probe for probe in ladder if probe < last)])
+    try_probes(sorted({first + (last - first) * part // _PARTS for part in range(1, _PARTS)}))
+    return best[1]
 
 
 def _ladder(first: int, last: int) -> list[int]:

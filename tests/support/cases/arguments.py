@@ -139,6 +139,7 @@ def _vectors(
         "VectorIndex": (la.VectorIndex, {"vectors": rows, "ids": list(range(60)), "bits": 16}),
         "VectorIndex.add": (lambda **given: fresh().add(**given), new),
         "VectorIndex.compact": (index.compact, {}),
+        "VectorIndex.make_sketches": (index.make_sketches, {}),
         "VectorIndex.from_bytes": (la.VectorIndex.from_bytes, {"data": index.to_bytes()}),
         "VectorIndex.name": (index.name, {"id": 3}),
         "VectorIndex.load": (la.VectorIndex.load, {"path": folder / "vectors"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,18 @@ def nearest(
         if radius is None or far <= radius:
             found.append((far, id))
     return sorted(found)[:k]
+
+
+def fused(first: Sequence[str], second: Sequence[str], k: int) -> list[tuple[tuple[int, int], str]]:
+    """Return the ranks and ids of what two rankings give together, by reciprocal rank fusion."""
+    depth = max(100, 2 * k)
+    ranks = {
+        id: tuple(one.index(id) + 1 if id in one[:depth] else 0 for one in (first, second))
+        for id in {*first[:depth], *second[:depth]}
+    }
+    scores = {id: sum(1 / (60 + rank) for rank in both if rank) for id, both in ranks.items()}
+    best = sorted(scores, key=lambda id: (-scores[id], id))[:k]
+    return [((ranks[id][0], ranks[id][1]), id) for id in best]
 
 
 def pairs(documents: Mapping[str, Entry], radius: int) -> list[tuple[str, str, int]]:

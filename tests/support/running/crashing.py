@@ -24,11 +24,11 @@ from support.running.asking import BITS, Answered, Question
 POINTS = (
     "lock", "find_documents", "insert_signatures", "insert_keys", "delete_documents",
     "insert_documents", "unused", "delete_keys", "delete_signatures", "log_removals", "save",
-    "insert_words", "delete_words", "commit", "cache",
+    "insert_entries", "delete_entries", "commit", "cache",
 )  # fmt: skip
 PART_POINTS = (
     "insert_parts",
-    *(point for point in POINTS if not point.endswith(("_keys", "_words"))),
+    *(point for point in POINTS if not point.endswith(("_keys", "_entries"))),
 )
 
 
@@ -65,6 +65,13 @@ def step(number: int) -> Step:
 def own_row(id: str) -> np.ndarray[Any, Any]:
     """Return the signature that a document has whenever it was added again."""
     return np.random.default_rng(list(id.encode())).integers(0, 256, BITS // 8, dtype=np.uint8)
+
+
+def vector_of(id: str, number: int) -> np.ndarray[Any, Any] | None:
+    """Return the vector that a document gets in step `number`; every third has none."""
+    if (len(id) + number) % 3 == 0:
+        return None
+    return np.random.default_rng([number, *id.encode()]).normal(size=5).astype(np.float32)
 
 
 def apply(known: dict[str, model.Entry], number: int) -> bool:
@@ -106,20 +113,26 @@ def write_until_killed(
             todo = step(number)
             rows = as_given(todo.rows, parts)
             texts = None if parts else [f"words of {id} in step {number}" for id in todo.ids]
+            vectors = None if parts else [vector_of(id, number) for id in todo.ids]
             os.write(notes, f"try {number}\n".encode())
             if todo.what == "delete":
                 docs.delete(todo.ids)
             elif todo.what == "upsert":
-                docs.upsert(todo.ids, texts, signatures=rows, metadata=todo.metadata)
+                docs.upsert(
+                    todo.ids, texts, signatures=rows, metadata=todo.metadata, vectors=vectors
+                )
             else:
                 options: dict[str, Any] = {"metadata": todo.metadata, "on_error": "skip"}
-                docs.add(todo.ids, texts, signatures=rows, **options)
+                docs.add(todo.ids, texts, signatures=rows, vectors=vectors, **options)
             os.write(notes, f"ok {number}\n".encode())
             if number % 4 == 0:
                 docs.search(rows[0], 1)  # so that the index is there, and must catch up
-            if number % 16 == 0 and docs._native._index is not None:
-                docs._native._changes = 10**9  # much has changed: write the file
-                docs._native.save()
+                if docs.dimensions:
+                    docs.search(vector=np.ones(docs.dimensions), k=1)
+            for cached in (docs._native, docs._vectors) if number % 16 == 0 else ():
+                if cached._index is not None:
+                    cached._changes = 10**9  # much has changed: write the file
+                    cached.save()
 
 
 def _die_at(url: str, point: str, calls: int) -> None:
@@ -225,6 +238,8 @@ class Ledger:
             assert document is not None
             whole = docs.parts_of(document.id).signatures if self.parts else document.signature
             assert (whole.tobytes(), document.metadata) == self.known[document.id]
+        if not self.parts:
+            self.compare_vectors(docs)
         if self.known:
             wanted = sorted(self.known)
             rows = np.array([np.frombuffer(self.known[id][0], np.uint8) for id in wanted])
@@ -240,3 +255,17 @@ class Ledger:
         report = docs.verify()
         assert report.ok, report.problems
         assert report.cache is None, report.cache
+
+    def compare_vectors(self, docs: la.Collection) -> None:
+        """Every document has the vector of the step that wrote it, and is found by it."""
+        vectors = {id: vector_of(id, entry[1]["step"]) for id, entry in self.known.items()}
+        for document in docs:
+            expected = vectors[document.id]
+            assert (document.vector is None) is (expected is None)
+            if document.vector is not None and expected is not None:
+                assert document.vector.tobytes() == expected.tobytes()
+        having = sorted(id for id, vector in vectors.items() if vector is not None)
+        if having:
+            found = docs.search(vector=np.ones(5), k=len(having) + 1)
+            assert sorted(found.ids) == having
+            assert found.exact

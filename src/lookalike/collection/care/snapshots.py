@@ -21,7 +21,7 @@ from lookalike.collection.stores.base import (
     Writer,
     checked_name,
 )
-from lookalike.collection.stores.schema import Numbered, State
+from lookalike.collection.stores.schema import Numbered, State, entry_kinds
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError, Said
 from lookalike.operation import report
 from lookalike.storage.files import SQLITE, is_there, whole_file
@@ -147,7 +147,9 @@ def _copy(view: View, target: Store, name: str) -> None:
     with target.writing() as writer:
         kind = (state.bits, state.slice_bits, state.keep_text, state.signer)
         uid = os.urandom(16).hex()
-        fresh = State(0, name, uid, *kind, parts=state.parts, words=state.words)
+        fresh = State(
+            0, name, uid, *kind, parts=state.parts, words=state.words, dimensions=state.dimensions
+        )
         fresh = writer.create(fresh, view.checked_signer())
     signatures, total = 0, max(1, state.signatures + state.documents)
     for batch in view.all_signatures():
@@ -166,9 +168,10 @@ def _copy(view: View, target: Store, name: str) -> None:
         report(signatures + count, total)
     if count != state.documents:
         raise damaged(f"{count} documents are there to be copied, not {state.documents}")
-    for words in view.all_words() if state.words else ():
-        with _writing_to(target, fresh) as writer:
-            writer.insert_words(words)
+    for kind_of_entry in entry_kinds(state):
+        for entries in view.all_entries(kind_of_entry):
+            with _writing_to(target, fresh) as writer:
+                writer.insert_entries(kind_of_entry, entries)
     with _writing_to(target, fresh) as writer:
         writer.state = replace(state, number=fresh.number, removals_from=state.version)
         writer.save()

@@ -19,6 +19,7 @@ import numpy as np
 from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.collection.documents import MOST_DEPTH, packed, unpacked
 from lookalike.collection.reading import documents_with_parts
+from lookalike.collection.vectors import decoded_vector, encoded_vector
 from lookalike.collection.writing import Written
 from lookalike.corpora import Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import Rows, pa
@@ -58,6 +59,9 @@ _EXAMPLES = 10
 _EMPTY = "empty lines"
 _ROWS_AT_ONCE = 1_000
 _ROW_BYTES_AT_ONCE = 4 << 20
+_EXPORTED = ("id", "text", "metadata", "signature", "added", "updated")
+_VECTOR = "vector"
+"""The columns of an exported file; the last one only if there are vectors."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ def import_documents(
     text: str | None,
     id: str | None,
     signature: str | None,
+    vectors: str | None,
     format: str | None,
     replace: bool,
     skip_bad: bool,
@@ -116,7 +121,9 @@ def import_documents(
     replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
     tell = listener(progress)
     if are_files(docs, source):
-        given = {"text": text, "id": id, "signature": signature, "format": format}
+        given = {
+            "text": text, "id": id, "signature": signature, "vectors": vectors, "format": format,
+        }  # fmt: skip
         return _import_files(docs, source, given, replace, skip_bad, previews, tell)
     if previews:
         raise ArgumentError(
@@ -125,7 +132,8 @@ def import_documents(
     if batch is None:
         batch = _PART_BATCH if docs.parts else docs.transfer.rows
     size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)
-    for option, column in (("text", text), ("id", id), ("signature", signature)):
+    named = {"text": text, "id": id, "signature": signature, "vectors": vectors}
+    for option, column in named.items():
         if column is not None and not isinstance(column, str):
             raise ArgumentError(f"{option} is {column!r}; expected the name of a column")
     corpus = open_corpus(source, format, html=html, page_limits=page_limits, encoding=encoding)
@@ -133,7 +141,10 @@ def import_documents(
         corpus.max_document = whole_number("max_document", max_document, at_least=1)
     signed = corpus.column_for(signature, ("signature",), "signatures")
     texts = text_column(corpus, text)
-    columns = _Columns(None if texts == signed else texts, id_column(corpus, id), signed)
+    columns = _Columns(
+        None if texts == signed else texts, id_column(corpus, id), signed,
+        _vector_column(corpus, vectors),
+    )  # fmt: skip
     if columns.text is None and columns.signature is None:
         raise ArgumentError(
             f"{corpus.name} has neither texts nor signatures; there are the columns "
@@ -269,10 +280,17 @@ def export_documents(
     return write_table(_tables(docs, where, tell), target)
 
 
+def _vector_column(corpus: Corpus, name: str | None) -> str | None:
+    """Return the column of vectors: the named one, or that of a file that `export` has written."""
+    exported = set(_EXPORTED) <= set(corpus.columns())
+    return corpus.column_for(name, (_VECTOR,) if exported else (), "vectors")
+
+
 class _Columns(NamedTuple):
     text: str | None
     id: str | None
     signature: str | None
+    vector: str | None
 
 
 class _Item(NamedTuple):
@@ -280,6 +298,7 @@ class _Item(NamedTuple):
     text: Any
     signature: Any
     metadata: Any
+    vector: Any
 
 
 def _batches(
@@ -287,6 +306,7 @@ def _batches(
 ) -> Iterator[list[_Item]]:
     """Yield rows, read twice side by side: ids and texts as written, the rest with types."""
     wanted = [name for name in (columns.id, columns.text, columns.signature) if name is not None]
+    described_by = [*wanted, *([] if columns.vector is None else [columns.vector])]
     # A text with marks of links is the text of a page: the text without them is not metadata.
     same = {corpus.page_text} if columns.text == corpus.marked_text else set()
     others = [name for name in corpus.columns() if name not in {*wanted, *same}]
@@ -308,7 +328,8 @@ def _batches(
         id = f"row-{position}" if columns.id is None else _text(row[columns.id])
         text = _text(row[columns.text]) if columns.text else None
         signature = row[columns.signature] if columns.signature else None
-        batch.append(_Item(id, text, signature, _metadata(about, wanted)))
+        vector = decoded_vector(about.get(columns.vector)) if columns.vector else None
+        batch.append(_Item(id, text, signature, _metadata(about, described_by), vector))
         held += _size(row) + _size(about)
         if len(batch) == size or held > most:
             yield batch
@@ -327,7 +348,9 @@ def _rows(batches: Iterator[Rows]) -> Iterator[dict[str, Any]]:
 
 
 def _size(row: Mapping[str, Any]) -> int:
-    return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+    lengths = (len(value) for value in row.values() if isinstance(value, str | bytes))
+    numbers = (4 * len(value) for value in row.values() if isinstance(value, list))
+    return sum(lengths) + sum(numbers)
 
 
 def _write(
@@ -355,6 +378,7 @@ def _write(
         [item.text for item in batch] if columns.text else None,
         signatures=signatures,
         metadata=[item.metadata for item in batch],
+        vectors=[item.vector for item in batch] if columns.vector else None,
         on_error="skip" if skip_bad else "raise",
     )
     done.count(written.added, written.updated, [*wrong, *written.errors])
@@ -414,7 +438,8 @@ def _text(value: Any) -> Any:
 
 
 def _tables(docs: BaseCollection, where: Any, tell: Progress) -> Iterator[Rows]:
-    names = ("id", "text", "metadata", "signature", "added", "updated")
+    has_vectors = bool(docs.dimensions)
+    names = (*_EXPORTED, *([_VECTOR] if has_vectors else []))
     schema = pa.schema([(name, pa.string()) for name in names])
     count, total = 0, max(1, docs.count())
     for page in docs.pages(_PART_PAGE if docs.parts else docs.transfer.page, where=where):
@@ -435,5 +460,8 @@ def _tables(docs: BaseCollection, where: Any, tell: Progress) -> Iterator[Rows]:
             [document.added.isoformat() for document in page],
             [document.updated.isoformat() for document in page],
         ]
+        if has_vectors:
+            vectors = (document.vector for document in page)
+            columns.append([None if one is None else encoded_vector(one) for one in vectors])
         yield pa.record_batch([pa.array(column, pa.string()) for column in columns], schema)
         tell("exporting", min(1.0, count / total))

@@ -10,8 +10,17 @@ import numpy as np
 from lookalike.collection.documents import Row, as_document, decoded_text
 from lookalike.collection.search.native import CachedIndex
 from lookalike.collection.stores.base import StaleView, Store, View, Writer
-from lookalike.collection.stores.schema import Numbered, Numbers, signer_hash
-from lookalike.collection.stores.words import Bags, bags_of
+from lookalike.collection.stores.entries import Entries
+from lookalike.collection.stores.schema import (
+    VECTORS,
+    WORDS,
+    Numbered,
+    Numbers,
+    digest,
+    signer_hash,
+)
+from lookalike.collection.stores.words import bags_of
+from lookalike.collection.vectors import unpacked_vectors
 from lookalike.display import Displayed
 from lookalike.errors import CollectionBusyError, CollectionError
 from lookalike.operation import in_part, report
@@ -50,7 +59,12 @@ def verify(store: Store, name: str, caches: Sequence[CachedIndex]) -> Report:
     then check the newest version.
     """
     found = Report()
-    steps = iter((_check_tables, _check_documents, _check_signatures, _check_parts, _check_words))
+    steps = iter(
+        (
+            _check_tables, _check_documents, _check_signatures, _check_parts, _check_words,
+            _check_vectors,
+        )
+    )  # fmt: skip
     done = False
     while not done:
         state = None
@@ -106,27 +120,42 @@ def repair(store: Store, name: str, caches: Sequence[CachedIndex], words: str) -
         )
         if words:
             _rebuild_words(writer, words)
+        if state.dimensions:
+            _recount_vectors(writer)
         writer.save()
     with in_part(_REBUILT, 1):
         return verify(store, name, caches)
+
+
+def _recount_vectors(writer: Writer) -> None:
+    """Count vectors and their hashes, without those of no document; damaged ones stay damaged."""
+    state = writer.state
+    numbers, hashed = writer.remove_lone_entries(VECTORS)
+    writer.forget_entries(VECTORS, before=0)
+    writer.state = replace(
+        state,
+        vectors=len(numbers),
+        next_vectors=max(state.next_vectors, int(numbers.max(initial=0)) + 1),
+        vectors_digest=digest(hashed),
+    )
 
 
 def _rebuild_words(writer: Writer, kind: str) -> None:
     """Make the keyword index again: from the texts, or where there are none, from what it has."""
     state = writer.state
     if not state.words:
-        writer.create_words()
+        writer.create_entries(WORDS)
     following, value = state.next_words, 0
     for page in writer.pages(_PAGE):
         ids, texts = [row.id for row, _ in page], [_text(row) for row, _ in page]
         known = writer.words_of([id for id, text in zip(ids, texts, strict=True) if text is None])
         bags = bags_of([text or "" for text in texts], kind)
         kept = [known.get(id, bag) for id, bag in zip(ids, bags, strict=True)]
-        new = Bags.of(following, ids, kept)
-        writer.delete_words(ids)
-        writer.insert_words(new)
+        new = Entries.of(following, ids, kept)
+        writer.delete_entries(WORDS, ids)
+        writer.insert_entries(WORDS, new)
         following, value = following + len(new), value ^ new.digest()
-    writer.forget_words(before=state.next_words)
+    writer.forget_entries(WORDS, before=state.next_words)
     writer.state = replace(state, words=kind, next_words=following, words_digest=value)
 
 
@@ -210,9 +239,16 @@ def _check_words(view: View, found: Report) -> None:
     """Compare the keyword index with its digest, and with the stored texts."""
     if not view.state.words:
         return
-    for batch in view.all_words():
+    for batch in view.all_entries(WORDS):
         for begin in range(0, len(batch), _PAGE):
             _compare_words(view, batch.ids[begin : begin + _PAGE], found)
+
+
+def _check_vectors(view: View, found: Report) -> None:
+    dimensions = view.state.dimensions
+    if dimensions:
+        for batch in view.all_entries(VECTORS):
+            unpacked_vectors(batch.values(), dimensions)  # raises if one is not valid
 
 
 def _compare_words(view: View, ids: list[str], found: Report) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Self, TypeAlias, TypeVar
+from typing import ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from lookalike.collection.search.native import NativeLevels
 from lookalike.collection.search.sql import SqlLevels
 from lookalike.collection.signing import Masks
 from lookalike.collection.stores.base import View
-from lookalike.collection.stores.schema import Signatures
+from lookalike.collection.stores.schema import EntryKind, Signatures
 from lookalike.errors import ResultTooLargeError
 from lookalike.operation import stop_if_canceled
 from lookalike.signatures.estimates import chance_distance
@@ -474,6 +474,17 @@ class DocumentFetcher:
         if begin + missing >= len(distances):
             return len(distances)
         return bisect_right(distances, distances[begin + missing - 1])
+
+
+class EntryFetcher(DocumentFetcher):
+    """Fetches the documents of entries beside documents, one of each."""
+
+    kind: ClassVar[EntryKind]
+
+    def _documents(
+        self, numbers: list[int], each: int | None
+    ) -> Iterator[tuple[int, Row, bytes | None]]:
+        yield from self.view.documents_with(self.kind, numbers, self.text)
 
 
 def _first(rows: list[tuple[int, Row]], k: int) -> list[tuple[int, Row]]:

@@ -1,10 +1,10 @@
-"""An index in memory over the signatures or words of a collection, kept in step with the tables.
+"""Indexes in memory over the signatures, words and vectors of a collection.
 
-The index knows the version of the collection that it has. Before each search it takes in what was
-committed since: what has larger numbers, and what is in the table of removals. The exclusive or of
-the hashes of all that it has must then be the one in the collection's row; otherwise the index is
-built again. It is saved beside the database, checksummed, so that opening a collection
-does not build it. A damaged, foreign or outdated file is not used.
+Each is kept in step with its tables. The index knows the version of the collection that it has.
+Before each search it takes in what was committed since: what has larger numbers, and what is in the
+table of removals. The exclusive or of the hashes of all that it has must then be the one in the
+collection's row; otherwise the index is built again. It is saved beside the database, checksummed,
+so that opening a collection does not build it. A damaged, foreign or outdated file is not used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lookalike.indexes.kinds import KINDS
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 from lookalike.operation import Canceled, acquired, shielded
 
-_SUFFIXES = ("", "-words")  # what distinguishes the files of one collection
+_SUFFIXES = ("", "-words", "-vectors")  # what distinguishes the files of one collection
 _CACHE_NAME = rf"[0-9a-f]{{32}}({'|'.join(_SUFFIXES)})\.lookalike"
 """The pattern of names of saved indexes."""
 _DAY = 24 * 3600

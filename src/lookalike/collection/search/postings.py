@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.collection.stores.entries import Entries
 from lookalike.collection.stores.schema import Numbers
-from lookalike.collection.stores.words import Bags
 from lookalike.errors import CorruptIndexError, FormatError
 from lookalike.storage.container import Container, open_container, write_container
 
@@ -83,7 +83,7 @@ class WordIndex:
         self.notes: dict[str, Any] = {}
 
     @classmethod
-    def build(cls, batches: Iterable[Bags]) -> WordIndex:
+    def build(cls, batches: Iterable[Entries]) -> WordIndex:
         """Return the index of documents with ascending numbers."""
         segments = [_segment(batch) for batch in batches]
         return cls([_merged(segments)] if segments else ())
@@ -99,7 +99,7 @@ class WordIndex:
     def __copy__(self) -> WordIndex:
         return WordIndex(self._segments)
 
-    def add(self, new: Bags) -> None:
+    def add(self, new: Entries) -> None:
         """Add documents with larger numbers than there are."""
         segments = [*self._segments, _segment(new)]
         while len(segments) > 1 and segments[-2].size <= _GROWTH * segments[-1].size:
@@ -146,5 +146,5 @@ class WordIndex:
         return index
 
 
-def _segment(bags: Bags) -> _Segment:
+def _segment(bags: Entries) -> _Segment:
     return _Segment.of(_native.build_words(bags.numbers, bags.offsets, bags.data))

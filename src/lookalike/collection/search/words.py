@@ -5,21 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.collection.answers import Answer, Level, Match, match_of
-from lookalike.collection.documents import Row
 from lookalike.collection.query import Question
-from lookalike.collection.search.answer import Budget, DocumentFetcher, add_texts
+from lookalike.collection.search.answer import Budget, EntryFetcher, add_texts
 from lookalike.collection.search.native import CachedIndex, Target
 from lookalike.collection.search.postings import MOST_QUERY_WORDS, FoundWords, WordIndex
 from lookalike.collection.stores.base import View
-from lookalike.collection.stores.schema import Numbers, State
-from lookalike.collection.stores.words import Bags
+from lookalike.collection.stores.entries import Entries
+from lookalike.collection.stores.schema import WORDS, Numbers, State
 from lookalike.errors import DocumentError
 from lookalike.operation import stop_if_canceled
 
@@ -39,10 +38,10 @@ class WordSearch(CachedIndex):
         return Target(state.words_digest, state.next_words - 1, state.documents)
 
     def _removed(self, view: View) -> tuple[Numbers, NDArray[np.uint64]]:
-        return view.removals_after(self._version, "word_removals")
+        return view.removals_after(self._version, WORDS.removals)
 
-    def _added(self, view: View) -> Iterator[Bags]:
-        return view.words_after(self._last)
+    def _added(self, view: View) -> Iterator[Entries]:
+        return view.entries_after(WORDS, self._last)
 
     def _fits(self, index: WordIndex, state: State) -> bool:
         return True
@@ -54,9 +53,9 @@ class WordSearch(CachedIndex):
         return copy.copy(index)
 
     def _built(self, view: View) -> WordIndex:
-        return WordIndex.build(view.all_words())
+        return WordIndex.build(view.all_entries(WORDS))
 
-    def _add(self, index: WordIndex, view: View, new: Bags) -> None:
+    def _add(self, index: WordIndex, view: View, new: Entries) -> None:
         index.add(new)
 
     def _remove(self, index: WordIndex, numbers: Numbers) -> None:
@@ -153,8 +152,7 @@ class _Levels:
             wanted *= _GROWTH
 
 
-class _WordFetcher(DocumentFetcher):
-    """Fetches the documents of entries of the keyword index, one of each."""
+class _WordFetcher(EntryFetcher):
+    """Fetches the documents of entries of the keyword index."""
 
-    def _documents(self, numbers: list[int], each: int | None) -> Iterator[tuple[int, Row, Any]]:
-        yield from self.view.documents_with_words(numbers, self.text)
+    kind = WORDS

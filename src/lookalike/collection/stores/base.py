@@ -13,6 +13,9 @@ Tables, the same in every database, `N` being the number of a collection:
     words_N         number, id, words, hash: where there is a keyword index, the words of each
                     document; a document that is written again gets another number
     word_removals_N version, number, hash: words of removed documents, like removals_N
+    vectors_N       number, id, vectors, hash: where documents have vectors, those of some or all
+                    documents, like words_N
+    vector_removals_N  as word_removals_N
 
 A writer holds the row of the collection until the commit. So versions follow each other in the
 order of commits, and a number is visible only after all smaller ones.
@@ -35,12 +38,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, Seen, damaged
+from lookalike.collection.stores.entries import Entries, checked_entries
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.schema import (
     MIGRATIONS,
     REMOVED,
     STATE_COLUMNS,
+    VECTORS,
+    WORDS,
     Dialect,
+    EntryKind,
     Numbered,
     Numbers,
     State,
@@ -51,13 +58,13 @@ from lookalike.collection.stores.schema import (
     collection_tables,
     consistency,
     document_columns,
+    entry_kinds,
+    entry_tables,
     integers,
     kinds_of_tables,
     numbered,
     signer_hash,
-    word_tables,
 )
-from lookalike.collection.stores.words import Bags, checked_bags
 from lookalike.errors import ArgumentError, CollectionError, FormatError, NotFoundError, Said
 from lookalike.operation import interruptible
 from lookalike.parts.signer import SignedParts
@@ -75,6 +82,7 @@ TO_MAKE_ONE = Said(
 
 _MOST_NAME = 200
 _MOST_IDS = 10_000
+_ENTRY_BYTES = 32 << 20  # of values of entries that are read at a time, if their size is known
 _MOST_PARTS = 64  # documents whose parts are read at a time: an hour of sound has 0.9 MB of them
 
 
@@ -136,8 +144,10 @@ class View(ABC):
     def _execute(self, query: str, values: Sequence[Any] = ()) -> Any: ...
 
     @abstractmethod
-    def _stream(self, query: str, values: Sequence[Any]) -> Iterator[list[Any]]:
-        """Yield rows in batches, of which one is held at a time."""
+    def _stream(
+        self, query: str, values: Sequence[Any], size: int = SCAN_BATCH
+    ) -> Iterator[list[Any]]:
+        """Yield rows in batches of `size`, of which one is held at a time."""
 
     @abstractmethod
     def _array(self, values: list[Any]) -> object:
@@ -326,51 +336,60 @@ class View(ABC):
             if len(page) < size:
                 return
 
-    # The keyword index
+    # Entries beside documents: the keyword index, and vectors
 
-    def words_after(self, number: int) -> Iterator[Bags]:
-        """Yield the words of documents with larger numbers, in order, in batches."""
-        query = (
-            f"SELECT number, id, words, hash FROM {self._table('words')} "
-            "WHERE number > ? ORDER BY number"
-        )
-        return map(checked_bags, self._stream(query, (number,)))
+    def entries_after(self, kind: EntryKind, number: int) -> Iterator[Entries]:
+        """Yield entries with larger numbers, in order, in batches."""
+        query = f"{self._entries(kind)} WHERE number > ? ORDER BY number"
+        each = 4 * self.state.dimensions if kind is VECTORS else 0
+        size = min(SCAN_BATCH, max(1, _ENTRY_BYTES // max(1, each)))
+        for rows in self._stream(query, (number,), size):
+            yield checked_entries(rows, kind)
 
-    def all_words(self) -> Iterator[Bags]:
-        """Yield the words of all documents; raise at the end if some are not as written."""
-        state, count, value, last = self.state, 0, 0, -1
-        for batch in self.words_after(-1):
+    def _entries(self, kind: EntryKind) -> str:
+        return f"SELECT number, id, {kind.name}, hash FROM {self._table(kind.name)}"
+
+    def all_entries(self, kind: EntryKind) -> Iterator[Entries]:
+        """Yield all entries; raise at the end if some are not as written."""
+        count, value, last = 0, 0, -1
+        for batch in self.entries_after(kind, -1):
             count += len(batch)
             value ^= batch.digest()
             last = int(batch.numbers[-1])
             yield batch
-        if last >= state.next_words or (count, value) != (state.documents, state.words_digest):
+        following, known, expected = (
+            getattr(self.state, field) for field in (kind.next, kind.digest, kind.count)
+        )
+        if last >= following or (count, value) != (expected, known):
             raise damaged(
-                f"the keyword index has {count} documents, which are not the {state.documents} "
-                f"that the collection {state.name[:80]!r} should have"
+                f"the {kind.table} has {count} documents, which are not the {expected} "
+                f"that the collection {self.state.name[:80]!r} should have"
             )
+
+    def entries_of(self, kind: EntryKind, ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the values of those of these documents that have one; raise if one is damaged."""
+        query = f"{self._entries(kind)} WHERE id {self.dialect.among_texts}"
+        found = checked_entries(list(self._with_ids(query, ids)), kind)
+        return dict(zip(found.ids, found.values(), strict=True))
 
     def words_of(self, ids: Sequence[str]) -> dict[str, bytes]:
         """Return the words of those of these documents that are intact in the keyword index."""
-        query = (
-            f"SELECT number, id, words, hash FROM {self._table('words')} "
-            f"WHERE id {self.dialect.among_texts}"
-        )
         found = {}
+        query = f"{self._entries(WORDS)} WHERE id {self.dialect.among_texts}"
         for row in self._with_ids(query, ids):
             with suppress(CollectionError):
-                checked_bags([row])
+                checked_entries([row], WORDS)
                 found[row[1]] = row[2]
         return found
 
-    def documents_with_words(
-        self, numbers: list[int], text: bool
+    def documents_with(
+        self, kind: EntryKind, numbers: list[int], text: bool
     ) -> Iterator[tuple[int, Row, bytes | None]]:
-        """Yield number, document and signature of the words with these numbers."""
+        """Yield number, document and signature of the entries with these numbers."""
         rows = self._execute(
-            f"SELECT w.number, {document_columns(text)} FROM {self._table('words')} w "
-            f"JOIN {self._table('documents')} d ON d.id = w.id {self._with_signature()} "
-            f"WHERE w.number {self.dialect.among}",
+            f"SELECT e.number, {document_columns(text)} FROM {self._table(kind.name)} e "
+            f"JOIN {self._table('documents')} d ON d.id = e.id {self._with_signature()} "
+            f"WHERE e.number {self.dialect.among}",
             (self._array(numbers),),
         )
         return ((row[0], Row._make(row[1:-1]), row[-1]) for row in rows)
@@ -444,7 +463,8 @@ class Writer(View):
         """Replace the row of the collection by `state`."""
         names = (
             "version", "documents", "signatures", "next_signature", "digest", "removals_from",
-            "words", "next_words", "words_digest",
+            "words", "next_words", "words_digest", "dimensions", "vectors", "next_vectors",
+            "vectors_digest",
         )  # fmt: skip
         places = ", ".join(f"{name} = ?" for name in names)
         self._execute(
@@ -525,37 +545,49 @@ class Writer(View):
         for some in self._arrays(ids):
             self._execute(f"DELETE FROM {table} WHERE id {self.dialect.among_texts}", (some,))
 
-    # The keyword index
+    # Entries beside documents
 
-    def create_words(self) -> None:
-        """Create the tables of a keyword index."""
-        for statement in word_tables(self.dialect, self._table):
+    def create_entries(self, kind: EntryKind) -> None:
+        """Create the tables of a kind of entries."""
+        for statement in entry_tables(kind, self.dialect, self._table):
             self._execute(statement)
 
     @abstractmethod
-    def insert_words(self, new: Bags) -> None:
-        """Add the words of documents."""
+    def insert_entries(self, kind: EntryKind, new: Entries) -> None:
+        """Add entries."""
 
-    def delete_words(self, ids: Sequence[str]) -> tuple[Numbers, NDArray[np.uint64]]:
-        """Remove the words of documents; return their numbers and hashes."""
-        table, among = self._table("words"), self.dialect.among_texts
+    def delete_entries(
+        self, kind: EntryKind, ids: Sequence[str]
+    ) -> tuple[Numbers, NDArray[np.uint64]]:
+        """Remove the entries of documents; return their numbers and hashes."""
+        table, among = self._table(kind.name), self.dialect.among_texts
         rows = list(self._with_ids(f"SELECT number, hash FROM {table} WHERE id {among}", ids))
         for some in self._arrays(ids):
             self._execute(f"DELETE FROM {table} WHERE id {among}", (some,))
         numbers, hashed = integers(rows)
         return numbers, hashed.view(np.uint64)
 
-    def forget_words(self, before: int) -> None:
-        """Remove words with smaller numbers, and what is known of removed ones."""
-        self._execute(f"DELETE FROM {self._table('words')} WHERE number < ?", (before,))
-        self._execute(f"DELETE FROM {self._table('word_removals')}")
+    def forget_entries(self, kind: EntryKind, before: int) -> None:
+        """Remove entries with smaller numbers, and what is known of removed ones."""
+        self._execute(f"DELETE FROM {self._table(kind.name)} WHERE number < ?", (before,))
+        self._execute(f"DELETE FROM {self._table(kind.removals)}")
+
+    def remove_lone_entries(self, kind: EntryKind) -> tuple[Numbers, NDArray[np.uint64]]:
+        """Remove entries without a document; return the numbers and hashes of the others."""
+        table = self._table(kind.name)
+        self._execute(
+            f"DELETE FROM {table} WHERE NOT EXISTS "
+            f"(SELECT 1 FROM {self._table('documents')} d WHERE d.id = {table}.id)"
+        )
+        numbers, hashed = integers(self._execute(f"SELECT number, hash FROM {table}").fetchall())
+        return numbers, hashed.view(np.uint64)
 
     # Care
 
     def rebuild_indexes(self) -> None:
         """Make the database rebuild its own indexes over the tables, and empty that of keys."""
-        words = ["words"] if self.state.words else []
-        for kind in ("signatures", "documents", *(["parts"] if self.state.parts else []), *words):
+        beside = [kind.name for kind in entry_kinds(self.state)]
+        for kind in ("signatures", "documents", *(["parts"] if self.state.parts else []), *beside):
             self._execute(f"{self.dialect.reindex} {self._table(kind)}")
         # Not TRUNCATE: readers of PostgreSQL that began before it would find the table empty.
         self._execute(f"DELETE FROM {self._table('keys')}")

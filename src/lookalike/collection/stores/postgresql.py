@@ -17,8 +17,10 @@ from lookalike.checks import optional_module
 from lookalike.collection.documents import Row
 from lookalike.collection.stores.address import Address
 from lookalike.collection.stores.base import SCAN_BATCH, StaleView, Store, Writer, maybe_written
+from lookalike.collection.stores.entries import Entries
 from lookalike.collection.stores.schema import (
     Dialect,
+    EntryKind,
     Numbered,
     Numbers,
     Signatures,
@@ -26,7 +28,6 @@ from lookalike.collection.stores.schema import (
     document_columns,
     numbered,
 )
-from lookalike.collection.stores.words import Bags
 from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError, Said
 
 if TYPE_CHECKING:
@@ -68,12 +69,14 @@ class PostgresTransaction(Writer):
         cursor.execute(query.replace("?", "%s"), values or None)
         return cursor
 
-    def _stream(self, query: str, values: Sequence[object]) -> Iterator[list[Any]]:
+    def _stream(
+        self, query: str, values: Sequence[object], size: int = SCAN_BATCH
+    ) -> Iterator[list[Any]]:
         """Yield rows in batches through a cursor on the server: the client holds one batch."""
         name = f"lookalike_{next(_streams)}"
         with self._connection.cursor(name=name, binary=True) as cursor:
             cursor.execute(query.replace("?", "%s"), values)
-            while rows := cursor.fetchmany(SCAN_BATCH):
+            while rows := cursor.fetchmany(size):
                 yield rows
 
     def _array(self, values: list[Any]) -> list[Any]:
@@ -139,8 +142,8 @@ class PostgresTransaction(Writer):
             (keys.tolist(), numbers.tolist()),
         )
 
-    def insert_words(self, new: Bags) -> None:
-        self._copy_rows("words", ("int8", "text", "bytea", "int8"), new.rows())
+    def insert_entries(self, kind: EntryKind, new: Entries) -> None:
+        self._copy_rows(kind.name, ("int8", "text", "bytea", "int8"), new.rows())
 
     def log_removals(self, kind: str, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
         table = self._table(kind)

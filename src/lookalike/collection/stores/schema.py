@@ -32,7 +32,8 @@ _VALUE_BITS = 32
 WORD_KINDS = ("porter", "plain", "trigram")
 """What a keyword index compares: English words by their stems, words as written, or runs of three
 characters of words."""
-REMOVED = {"removals": "signature", "word_removals": "number"}
+MOST_DIMENSIONS = 1 << 14  # of the vector of a document
+REMOVED = {"removals": "signature", "word_removals": "number", "vector_removals": "number"}
 """The tables of removals, and the column of each that has the number of what was removed."""
 SHARED_TABLES = ("schema", "collections", "signers")
 """The tables that all collections of a database share."""
@@ -124,6 +125,31 @@ def digest(hashed: NDArray[np.uint64]) -> int:
 
 
 @dataclass(frozen=True)
+class EntryKind:
+    """A table of entries beside documents; the strings are names of tables and fields of `State`.
+
+    An entry is a number, an id, a value of bytes, and a hash of these.
+    """
+
+    name: str  # of the table, and of its column of values
+    removals: str  # the table of removals
+    next: str  # the field with the next number
+    digest: str  # the field with the exclusive or of the hashes
+    count: str  # the field with the number of entries
+    table: str  # what the table is called in messages
+    value: str  # what values are called in messages, in the plural
+
+
+WORDS = EntryKind(
+    "words", "word_removals", "next_words", "words_digest", "documents", "keyword index", "words"
+)
+VECTORS = EntryKind(
+    "vectors", "vector_removals", "next_vectors", "vectors_digest", "vectors", "table of vectors",
+    "numbers of the vector",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
 class State:
     """The row of a collection: its settings and counts at one version."""
 
@@ -146,6 +172,10 @@ class State:
     words: str = ""  # one of `WORD_KINDS` if there is a keyword index
     next_words: int = 1
     words_digest: int = 0  # the exclusive or of the hashes of all bags of words
+    dimensions: int = 0  # of the vectors of documents; 0 if no vector was ever written
+    vectors: int = 0  # documents that have a vector
+    next_vectors: int = 1
+    vectors_digest: int = 0  # the exclusive or of the hashes of all vectors
 
     @property
     def slicing(self) -> Slicing:
@@ -177,6 +207,9 @@ def as_state(*columns: Any) -> State:
         "digest": type(state.digest) is int,
         "words": state.words in ("", *WORD_KINDS),
         "words_digest": type(state.words_digest) is int,
+        "dimensions": _is_count(state.dimensions)
+        and state.dimensions <= (0 if state.parts else MOST_DIMENSIONS),
+        "vectors_digest": type(state.vectors_digest) is int,
     }
     for field in fields(State):
         value = getattr(state, field.name)
@@ -296,8 +329,13 @@ Table: TypeAlias = Callable[[str], str]  # returns the name of a table of a coll
 def kinds_of_tables(state: State) -> list[str]:
     """Return the kinds of tables of a collection."""
     parts = ["parts"] if state.parts else []
-    words = ["words", "word_removals"] if state.words else []
-    return ["documents", "keys", "signatures", "removals", *parts, *words]
+    beside = [name for kind in entry_kinds(state) for name in (kind.name, kind.removals)]
+    return ["documents", "keys", "signatures", "removals", *parts, *beside]
+
+
+def entry_kinds(state: State) -> list[EntryKind]:
+    """Return the kinds of entries that a collection has beside its documents."""
+    return [kind for kind, has in ((WORDS, state.words), (VECTORS, state.dimensions)) if has]
 
 
 def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]:
@@ -310,7 +348,7 @@ def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]
     ]
     return [
         *(parts if state.parts else ()),
-        *(word_tables(dialect, table) if state.words else ()),
+        *(one for kind in entry_kinds(state) for one in entry_tables(kind, dialect, table)),
         f"CREATE TABLE {table('signatures')} ("
         f"number {integer} PRIMARY KEY, signature {binary} NOT NULL UNIQUE)",
         f"CREATE TABLE {table('keys')} ("
@@ -324,14 +362,14 @@ def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]
     ]
 
 
-def word_tables(dialect: Dialect, table: Table) -> list[str]:
-    """Return the statements that create the tables of a keyword index."""
+def entry_tables(kind: EntryKind, dialect: Dialect, table: Table) -> list[str]:
+    """Return the statements that create the tables of a kind of entries."""
     integer = dialect.integer
     return [
-        f"CREATE TABLE {table('words')} (number {integer} PRIMARY KEY, "
-        f"id {dialect.text} NOT NULL UNIQUE, words {dialect.bytes} NOT NULL, "
+        f"CREATE TABLE {table(kind.name)} (number {integer} PRIMARY KEY, "
+        f"id {dialect.text} NOT NULL UNIQUE, {kind.name} {dialect.bytes} NOT NULL, "
         f"hash {integer} NOT NULL)",
-        _removal_table("word_removals", dialect, table),
+        _removal_table(kind.removals, dialect, table),
     ]
 
 
@@ -371,6 +409,10 @@ def consistency(state: State, table: Table) -> list[tuple[str, str]]:
             (documents, "id", words, "id", "documents are not in the keyword index"),
             (words, "id", documents, "id", "entries of the keyword index belong to no document"),
         ]
+    if state.dimensions:
+        references.append(
+            (table("vectors"), "id", documents, "id", "vectors belong to no document")
+        )
     without = "SELECT count(*) FROM {} a WHERE NOT EXISTS (SELECT 1 FROM {} b WHERE b.{} = a.{})"
     found = [
         (without.format(one, other, theirs, own), problem)
@@ -422,5 +464,17 @@ def _fourth(execute: Execute, dialect: Dialect) -> None:
     execute(f"{add} words_digest {dialect.integer} NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second, _third, _fourth]
+def _fifth(execute: Execute, dialect: Dialect) -> None:
+    """Mark collections that have vectors beside documents; those from before have none."""
+    add = f"ALTER TABLE {dialect.prefix}collections ADD COLUMN"
+    for column, value in {
+        "dimensions": 0,
+        "vectors": 0,
+        "next_vectors": 1,
+        "vectors_digest": 0,
+    }.items():
+        execute(f"{add} {column} {dialect.integer} NOT NULL DEFAULT {value}")
+
+
+MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second, _third, _fourth, _fifth]
 """Step i brings version i to i + 1; all missing steps run in one transaction."""

@@ -33,9 +33,11 @@ from lookalike.collection.stores.base import (
     Writer,
     maybe_written,
 )
+from lookalike.collection.stores.entries import Entries
 from lookalike.collection.stores.schema import (
     SHARED_TABLES,
     Dialect,
+    EntryKind,
     Numbered,
     Numbers,
     State,
@@ -43,7 +45,6 @@ from lookalike.collection.stores.schema import (
     document_columns,
     kinds_of_tables,
 )
-from lookalike.collection.stores.words import Bags
 from lookalike.errors import (
     ArgumentError,
     CollectionBusyError,
@@ -79,7 +80,8 @@ _COPIED_PAGES = 4096  # pages that are copied between two checks for cancellatio
 _UNWRITTEN = "nothing that was not acknowledged was written"
 _SHOWN_UPGRADED = (
     f"CREATE TEMP VIEW {SQLITE.prefix}collections AS "
-    "SELECT *, 0 AS parts, '' AS words, 1 AS next_words, 0 AS words_digest "
+    "SELECT *, 0 AS parts, '' AS words, 1 AS next_words, 0 AS words_digest, 0 AS dimensions, "
+    "0 AS vectors, 1 AS next_vectors, 0 AS vectors_digest "
     f"FROM main.{SQLITE.prefix}collections"
 )
 """Shows one connection the table of an older version as an upgrade would make it; columns that the
@@ -97,9 +99,11 @@ class SqliteTransaction(Writer):
     def _execute(self, query: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         return self._connection.execute(query, values)
 
-    def _stream(self, query: str, values: Sequence[Any]) -> Iterator[list[Any]]:
+    def _stream(
+        self, query: str, values: Sequence[Any], size: int = SCAN_BATCH
+    ) -> Iterator[list[Any]]:
         cursor = self._execute(query, values)
-        while rows := cursor.fetchmany(SCAN_BATCH):
+        while rows := cursor.fetchmany(size):
             yield rows
 
     def _array(self, values: list[Any]) -> str:
@@ -175,8 +179,8 @@ class SqliteTransaction(Writer):
         rows = zip(keys.tolist(), numbers.tolist(), strict=True)
         self._connection.executemany(f"DELETE FROM {table} WHERE key = ? AND signature = ?", rows)
 
-    def insert_words(self, new: Bags) -> None:
-        self._insert(self._table("words"), 4, chain.from_iterable(new.rows()))
+    def insert_entries(self, kind: EntryKind, new: Entries) -> None:
+        self._insert(self._table(kind.name), 4, chain.from_iterable(new.rows()))
 
     def log_removals(self, kind: str, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
         table, version = self._table(kind), self.state.version

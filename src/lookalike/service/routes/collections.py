@@ -37,7 +37,7 @@ _MADE = {
     "name": "pages", "documents": 3, "signatures": 3, "bits": 128, "signer": {"signer": "SimHash"},
     "medium": "text", "parts": False,
     "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
-    "keeps_text": True, "words": None, "version": 1,
+    "keeps_text": True, "words": None, "vectors": 0, "dimensions": None, "version": 1,
 }  # fmt: skip
 _SNAPSHOTS = "/v1/collections/{name}/snapshots"
 _SQLITE = "application/vnd.sqlite3"
@@ -138,7 +138,8 @@ def _describe(name: str, docs: Collection) -> dict[str, Any]:
         "medium": None if signer is None else signer.medium,
         "parts": docs.parts,
         "measure": measure_value(signer),
-        **{one: stats[one] for one in ("keeps_text", "words", "version", "durability")},
+        **{one: stats[one] for one in ("keeps_text", "words", "vectors", "dimensions")},
+        **{one: stats[one] for one in ("version", "durability")},
         "index": {
             "kind": "PartIndex" if docs.parts else "SliceIndex",
             "slices": stats["slices"],

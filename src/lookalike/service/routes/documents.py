@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from lookalike.collection import Collection, Written
 from lookalike.collection.documents import as_id, is_id
 from lookalike.collection.reading import delete_meeting, documents_with, page_of
+from lookalike.collection.vectors import decoded_vector
 from lookalike.compare.texts import compare_texts
 from lookalike.errors import BatchError, ItemError
 from lookalike.service import shapes
@@ -124,7 +125,9 @@ async def get_documents(context: Context, name: CollectionName, body: shapes.Get
         with context.service.answering() as budget:
             return [
                 None if one is None else shapes.document_value(one, body.include_text)
-                for one in documents_with(docs, body.ids, body.include_text, budget)
+                for one in documents_with(
+                    docs, body.ids, body.include_text, budget, body.include_vectors
+                )
             ]
 
     some = await context.service.read_much(context.service.library.use, name, found)
@@ -225,7 +228,7 @@ async def _scroll(context: Context, name: str, body: shapes.ScrollBody) -> Respo
     def page(docs: Collection) -> bytes:
         some, following = page_of(
             docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text,
-            count=context.held.add_text,
+            vectors=body.include_vectors, count=context.held.add_text,
         )  # fmt: skip
         found = [shapes.document_value(one, body.include_text) for one in some]
         return encode({"documents": found, "next": following}, context.format)
@@ -271,6 +274,7 @@ def _write(docs: Collection, body: shapes.WriteBody, longest: int) -> Written:
         None if signed and all(text is None for text in texts) else texts,
         signatures=shapes.as_array(rows) if signed else None,
         metadata=[one.metadata for one in chosen],
+        vectors=_vectors(chosen),
         on_error=body.on_error,
     )
     errors += [
@@ -286,6 +290,11 @@ def _as_json(metadata: Any) -> str:
         return json.dumps(metadata) if metadata else ""
     except (TypeError, ValueError, RecursionError):
         return ""
+
+
+def _vectors(chosen: list[shapes.DocumentBody]) -> list[Any] | None:
+    vectors = [decoded_vector(one.vector) for one in chosen]
+    return None if all(one is None for one in vectors) else vectors
 
 
 def _signature(one: shapes.DocumentBody, bits: int) -> bytes:

@@ -20,6 +20,7 @@ from lookalike.collection import Answer, Collection
 from lookalike.collection.answers import Work
 from lookalike.collection.query import Question
 from lookalike.collection.reading import signatures_with
+from lookalike.collection.vectors import decoded_vector
 from lookalike.errors import CollectionError, LookalikeError, ResultTooLargeError
 from lookalike.media import SignedFile
 from lookalike.parts.signer import SignedParts
@@ -79,6 +80,10 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     In a collection of passages, recordings or videos, parts of the query vote for documents.
     `similarity` is then the share of the query's parts that vote, and `place` says which stretch
     of the document and of the query matches. Search for a file with POST .../query/file.
+
+    A `vector` finds the documents whose vectors have the largest cosine, which is their `score`.
+    With a text or a signature as well, both rankings are fused. The `score` is then the sum of
+    1 / (60 + rank), and `ranks` are those by the text and by the vector.
     """
     service = context.service
     check_options(body, 1, service)
@@ -87,13 +92,18 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     threads = _threads(body, service, docs, 1)
     if body.id is not None:
         return await context.reply(await threads(asking.like, body.id))
-    asked: str | bytes
+    asked: str | bytes | None = None
     if body.text is None:
-        _refuse_signature(docs)
-        asked = signature_row(body.signature, body.signature_base64, docs.bits)
+        if body.vector is None or body.signature or body.signature_base64:
+            _refuse_signature(docs)
+            asked = signature_row(body.signature, body.signature_base64, docs.bits)
     else:
         asked = body.text
         check_text("the text", asked, service.settings.max_text)
+    if body.vector is not None:
+        several = None if asked is None else [asked]
+        vector = await service.read_much(asking.answer_vector, several, body.vector)
+        return await context.reply(vector)
     large = max(body.k or 0, body.limit or 0) > _MANY
     if large or threads is not service.read:  # in a batch, others would wait for it
         reply = (await threads(asking.answer_all, [asked]))[0]
@@ -110,7 +120,7 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
 async def query_batch(context: Context, name: CollectionName, body: BatchQueryBody) -> Response:
     """Answer many queries with the same options at one version of the collection."""
     service = context.service
-    kinds = (body.texts, body.ids, body.signatures, body.signatures_base64)
+    kinds = (body.texts, body.ids, body.signatures, body.signatures_base64, body.vectors)
     number = next(len(one) for one in kinds if one is not None)
     check_count("queries", number, service.settings.max_batch)
     check_options(body, number, service)
@@ -129,6 +139,7 @@ def question_options(body: QueryOptions, service: Service, parts: bool = False) 
         "limit": body.limit or min(_MOST, service.settings.max_k), "where": body.where,
         "exclude": tuple(body.exclude), "explain": body.explain, "text": body.include_text,
         "mask": body.mask, "plan": body.plan, "by": body.by, "min_score": body.min_score,
+        "exact": body.exact_vectors,
     }  # fmt: skip
 
 
@@ -193,6 +204,16 @@ class Queries:
             replies = self._one_by_one(queries)
         return _fitting(replies, len(queries), self.service.settings.max_answer)
 
+    def answer_vector(self, query: list[Any] | None, vector: Any) -> bytes:
+        """Return the answer for a vector, and for one text or signature if it is given."""
+        asked = as_array(query) if query and isinstance(query[0], bytes) else query
+
+        def found(docs: Collection) -> bytes:
+            rows = docs.query_vectors([decoded_vector(vector)], "vector")
+            return self._ask(docs, asked, partial(self._encoded, docs), vectors=rows)[0]
+
+        return self.service.library.use(self.name, found)
+
     def like(self, id: str) -> bytes:
         """Return the answer for a document, without the document itself."""
 
@@ -223,11 +244,16 @@ class Queries:
                 _refuse_signature(docs)
                 return self._like_all(docs, body.ids, body, partial(encoded, docs))
             asked: Any = body.texts
-            if asked is None:
+            if body.signatures is not None or body.signatures_base64 is not None:
                 _refuse_signature(docs)
                 asked = signature_rows(body.signatures, body.signatures_base64, docs.bits)
                 asked = as_array(asked) if asked else asked
-            return self._ask(docs, asked, partial(encoded, docs)) if len(asked) else []
+            take = partial(encoded, docs)
+            if body.vectors is not None:
+                given = [decoded_vector(vector) for vector in body.vectors]
+                vectors = docs.query_vectors(given, "vectors")
+                return self._ask(docs, asked, take, vectors=vectors)
+            return self._ask(docs, asked, take) if len(asked) else []
 
         return answers_together(self.service.library.use(self.name, found), self.format)
 
@@ -242,7 +268,7 @@ class Queries:
         if not ids:
             return []
         cut = body.k or body.limit or min(_MOST, self.service.settings.max_k)
-        more = {"limit" if body.k is None else "k": cut + 1}
+        more: dict[str, Any] = {"limit" if body.k is None else "k": cut + 1}
         known = signatures_with(docs, ids)
         for id, signature in zip(ids, known, strict=True):
             if signature is None:
@@ -263,9 +289,10 @@ class Queries:
     def _ask(
         self,
         docs: Collection,
-        asked: Sequence[str] | Sequence[SignedParts] | NDArray[np.uint8],
+        asked: Sequence[str] | Sequence[SignedParts] | NDArray[np.uint8] | None,
         take: Callable[[int, Answer], T],
         beside: int = 0,
+        vectors: NDArray[np.float32] | None = None,
         **changed: Any,
     ) -> list[T]:
         """Return what `take` makes of each answer to the question, with these options changed.
@@ -277,11 +304,11 @@ class Queries:
             raise CollectionError(f"{message}; try again")
         service, threads = self.service, self.service.threads
         if self.options["radius"] is not None:  # waking threads up takes longer than a few queries
-            threads = min(threads, 1 + len(asked) // _EACH)
+            threads = min(threads, 1 + (0 if asked is None else len(asked)) // _EACH)
         question = Question(**{**self.options, "threads": threads, **changed})
         done: list[Work] | None = [] if question.explain or not next(_batches) % _SAMPLED else None
         with service.answering(beside, done) as budget:
-            found = docs.answers_each(asked, question, take, budget)
+            found = docs.answers_each(asked, question, take, budget, vectors)
         for work in done or ():
             service.metrics.candidates.labels(self.name).observe(work.candidates)
         return found

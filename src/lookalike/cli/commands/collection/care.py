@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lookalike.collection import Collection
 
 _PREFIX = "lookalike-rows-"
-_OF_TEXTS = ("text", "id", "signature", "format")
+_OF_TEXTS = ("text", "id", "signature", "vectors", "format")
 
 
 def declare(actions: Subparsers) -> None:
@@ -71,6 +71,8 @@ def declare(actions: Subparsers) -> None:
 {common.CORPUS}
   --signature COLUMN   column with hexadecimal signatures (default: signature, if it exists)
   --previews           store previews of images, recordings or videos, for the page of serve
+  --vectors COLUMN     column with vectors, to search by --vector: lists of numbers, or base64 of
+                       float32 (default: vector, if the file was exported)
   --replace            replace documents with the same id (default: error)
   --quiet              no progress bar
   --json
@@ -194,7 +196,8 @@ def _import(options: argparse.Namespace) -> None:
         else:
             source = common.corpus_of(options.input, options)
             total = common.megabytes(source)
-            given |= {name: getattr(options, name) for name in ("text", "id", "signature")}
+            columns = ("text", "id", "signature", "vectors")
+            given |= {name: getattr(options, name) for name in columns}
             given |= {"max_document": source.max_document, **vars(common.filters_of(options))}
         with progress_bars(options.quiet or options.json, total) as progress:
             done = docs.import_file(source, **given, progress=progress)

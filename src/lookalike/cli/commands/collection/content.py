@@ -26,7 +26,7 @@ from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.features.base import reads_links
 from lookalike.features.text import ngram_lengths
 from lookalike.media import MEDIA, medium_of_signer
-from lookalike.shown import escape_json, escape_lines, escape_terminal
+from lookalike.shown import counted, escape_json, escape_lines, escape_terminal
 from lookalike.signatures import Signer, SimHash, load_signer
 from lookalike.signatures.methods import TEXT_SIGNERS, text_signer
 from lookalike.signatures.signer import SIGNERS, DocumentSigner
@@ -258,6 +258,7 @@ def _as_json(document: Document) -> str:
         "signature": document.signature.tobytes().hex(),
         "added": document.added.isoformat(),
         "updated": document.updated.isoformat(),
+        "vector": None if document.vector is None else document.vector.tolist(),
     }
     return escape_json(fields)
 
@@ -270,6 +271,8 @@ def _as_text(document: Document) -> str:
         f"signature  {document.signature.tobytes().hex()}",
         f"metadata   {escape_json(without_preview(document.metadata))}",
     ]
+    if document.vector is not None:
+        lines.append(f"vector     {counted(len(document.vector), 'dimension')}")
     if document.text is not None:
         lines.append(f"text       {escape_lines(document.text)}")
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from lookalike.cli.commands.collection.content import (
 from lookalike.cli.common import radius_of
 from lookalike.cli.finding.options import chosen_mask, warn_masked, without_threshold
 from lookalike.cli.finding.origin import similarity_by
+from lookalike.cli.finding.vectors import npy_vectors
 from lookalike.cli.parser import Subparsers, refuse_given
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.collection import Answer, Match
@@ -33,6 +35,7 @@ from lookalike.errors import ArgumentError, DocumentError, FileError, NotFoundEr
 from lookalike.features import MEASURES, unrounded
 from lookalike.parts.signer import PartSigner, SignedParts
 from lookalike.shown import counted, escape_json, escape_terminal
+from lookalike.signatures.files import is_npy
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
@@ -42,6 +45,9 @@ _OF_ONE_SIGNATURE = {
     "threshold": None, "compare": False, "measure": None, "mask": "auto", "by": "auto",
 }  # fmt: skip
 """Options that are for documents of one signature, and their defaults."""
+_NOT_FOR_VECTORS = (
+    "radius", "threshold", "measure", "min_score", "like", "signature", "compare", "explain",
+)  # fmt: skip
 
 
 def declare(actions: Subparsers) -> None:
@@ -52,6 +58,8 @@ def declare(actions: Subparsers) -> None:
 {text_arguments("text to search for")}
   | like:--by-id       TEXT is the id of a document of the collection
   | signature:--hex    TEXT is a signature in hexadecimal
+  --vector FILE        .npy file of a vector: find documents by their vectors; with TEXT, fuse both
+                       rankings
   -k K=10              number of documents
   | --radius N         maximum Hamming distance, in bits
   | --threshold
@@ -69,7 +77,7 @@ advanced options:
   --mask
   --explain            print which bits differ, and the work done""",
         'docs.db "The quick brown fox"', "docs.db fox --by-id --radius 20 --explain",
-        "docs.db --file page.txt --threshold 0.8",
+        "docs.db --file page.txt --threshold 0.8", 'docs.db "quick foxes" --vector fox.npy',
     )  # fmt: skip
 
 
@@ -83,6 +91,9 @@ def _search(options: argparse.Namespace) -> None:
     if options.min_score is not None:
         share("min_score", options.min_score)  # before a collection that has no use for it
     with opened(options) as docs:
+        if options.vector is not None:
+            _search_vector(docs, options)
+            return
         if docs.parts:
             _search_parts(docs, options)
             return
@@ -120,6 +131,34 @@ def _search(options: argparse.Namespace) -> None:
         warn(answer.no_match, kind="")
     if answer.masked:
         warn_masked(1)
+
+
+def _search_vector(docs: Collection, options: argparse.Namespace) -> None:
+    """Print the documents nearest to a vector, or to a text and a vector."""
+    refuse_given(options, _NOT_FOR_VECTORS, "is not for --vector")
+    text = None
+    if options.text is not None or options.file is not None:
+        text = given_text(options, docs)
+    path = Path(options.vector)
+    if not is_npy(path):
+        raise ArgumentError(
+            Said("--vector"), f" is {path}; expected a .npy file of one vector, of numpy.save"
+        )
+    vectors = np.atleast_2d(npy_vectors(path))
+    if len(vectors) != 1:
+        raise ArgumentError(Said("--vector"), f" has {len(vectors)} vectors; expected one")
+    by: Any = options.by if text is not None else "auto"
+    answer = docs.search(
+        text, options.k, vector=vectors[0], where=options.where, plan=options.plan or "sql", by=by
+    )
+    for match in answer:
+        chosen = _chosen_metadata(match.metadata, options)
+        if options.json:
+            line = {"id": match.id, "score": match.score, "metadata": chosen}
+            say_json({**line, "ranks": match.ranks} if match.ranks else line)
+            continue
+        metadata = escape_json(chosen) if chosen else ""
+        say(f"{match.score or 0.0:7.4f}  {escape_terminal(match.id)}  {metadata}".rstrip())
 
 
 def _by(options: argparse.Namespace) -> Any:
