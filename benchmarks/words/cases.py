@@ -197,7 +197,7 @@ def _word_index(texts: Sequence[str]) -> WordIndex:
     """Return the index in memory that a collection would have of these texts."""
     parts = ((at, texts[at : at + BATCH]) for at in range(0, len(texts), BATCH))
     return WordIndex.build(
-        Bags.of(at, [str(one) for one in range(len(some))], bags_of(some, "porter"))
+        Entries.of(at, [str(one) for one in range(len(some))], bags_of(some, "porter"))
         for at, some in parts
     )
 

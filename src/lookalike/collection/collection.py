@@ -755,7 +755,7 @@ class Collection(BaseCollection):
             if vectors is not None:
                 raise ArgumentError(
                     Said("vector"),
-                    " is not combined with the votes of parts; search for one of them",
+                    " cannot be combined with votes of parts; search for one of them",
                 )
             return self._by_votes(self._signing, queries, question, take, limits)
         question.refuse_votes(self.name)
