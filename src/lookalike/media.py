@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.registry import Registry
 from lookalike.signatures.signer import Signer
+from lookalike.storage.file_cache import FileCache, Kept
 from lookalike.storage.files import FileState, is_folder, open_plain, walk_folder
 
 HEAD = 64
@@ -146,7 +147,13 @@ class Medium(ABC, Generic[Content]):
 
     @classmethod
     def sign_files(
-        cls, signer: Any, files: Sequence[Path], *, threads: int, tell: Tell
+        cls,
+        signer: Any,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        cache: FileCache | None = None,
     ) -> SignedFiles:
         """Return the signatures of files, one for each, for `lookalike sign` and `search`."""
         each = cls.sign_each(signer, [str(file) for file in files], threads=threads)
@@ -164,11 +171,18 @@ class Medium(ABC, Generic[Content]):
 
     @abstractmethod
     def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+        self,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        memory: int | None = None,
+        cache: FileCache | None = None,
     ) -> Read[Content]:
         """Read files with `threads` threads or processes and `memory` bytes in total.
 
         A bad file becomes a `Problem`, not an error. Time and memory for each file are limited.
+        What `read_each` finds in `cache` is not read again.
         """
 
     @abstractmethod
@@ -200,6 +214,19 @@ MEDIA: Registry[type[Medium[Any]]] = Registry(
         "videos": "lookalike.videos.medium:VideoMedium",
     },
 )
+
+
+def read_each(
+    files: Sequence[Path],
+    read: Callable[[Sequence[Path]], Iterable[Content | DocumentError]],
+    cache: FileCache | None,
+    kept: Callable[[], Kept[Content]],
+) -> Iterator[Content | DocumentError]:
+    """Yield what `read` yields for files, or what a cache knows of them; `kept` says what that is.
+
+    Without a cache, `kept` is not called.
+    """
+    return iter(read(files)) if cache is None else cache.reading(files, kept(), read)
 
 
 def split_problems(
@@ -326,7 +353,12 @@ def head_of(file: Path) -> tuple[bytes, FileState]:
 
 
 def first_equal(
-    files: Sequence[Path], sizes: NDArray[np.int64], *, threads: int, tell: Tell
+    files: Sequence[Path],
+    sizes: NDArray[np.int64],
+    *,
+    threads: int,
+    tell: Tell,
+    cache: FileCache | None = None,
 ) -> NDArray[np.int64]:
     """Return for each file the first one with the same bytes; only files of equal size are read."""
     first = np.arange(len(files))
@@ -335,24 +367,29 @@ def first_equal(
     doubtful = [position for group in groups if len(group) > 1 for position in group.tolist()]
     seen: dict[tuple[int, bytes], int] = {}
     with ThreadPoolExecutor(threads) as pool:
-        digests = pool.map(_digest, (files[position] for position in doubtful))
+        digests = read_each(
+            [files[position] for position in doubtful],
+            lambda some: pool.map(_digest, some),
+            cache,
+            lambda: Kept(["sha256"], bytes, bytes),
+        )
         for done, (position, digest) in enumerate(zip(doubtful, digests, strict=True)):
-            if digest is not None:
+            if not isinstance(digest, DocumentError):
                 key = int(sizes[position]), digest
                 first[position] = seen.setdefault(key, position)
             tell((done + 1) / len(doubtful))
     return first
 
 
-def _digest(file: Path) -> bytes | None:
-    """Return the SHA-256 of a file, or None if it cannot be read."""
+def _digest(file: Path) -> bytes | DocumentError:
+    """Return the SHA-256 of a file, or why it cannot be read."""
     digest = hashlib.sha256()
     try:
         with open_plain(file) as opened:
             while piece := opened.read(_PIECE):
                 digest.update(piece)
-    except OSError:
-        return None
+    except OSError as error:
+        return DocumentError(f"cannot be read ({error.strerror})")
     return digest.digest()
 
 

@@ -126,7 +126,8 @@ OPTIONS: dict[str, Option] = {
             "spark": "`lookalike sign` saves signatures",
         },
     ),
-    "work": Option("text spark", {"vectors": _IN_MEMORY}),
+    "work": Option("text media spark", {"vectors": _IN_MEMORY}),
+    "cache": Option("media"),
     "memory_limit": Option("text media", {"vectors": _IN_MEMORY, "spark": _MEMORY}),
     "threads": Option(
         "text vectors media", {"spark": "Spark's own settings say how many cores its workers have"}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import file_path, thread_count
+from lookalike.checks import file_path, flag, thread_count
 from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.decide import GroupChoices, decide, rank_by, split_old
 from lookalike.dedup.pairs import Ints, VerifiedPairs, count_with_copies
@@ -21,9 +23,11 @@ from lookalike.dedup.result import DedupCounts, MediaResult
 from lookalike.dedup.settings import FILE_RULES, DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.jobs.context import JobProgress, memory_bytes
+from lookalike.jobs.work_folder import WorkFolder
 from lookalike.media import Medium, Problem, SimilarPairs, find_files, first_equal
 from lookalike.progress import Progress, listener
 from lookalike.shown import brief
+from lookalike.storage.file_cache import NAME, FileCache, user_file_cache
 from lookalike.storage.files import FileState
 
 
@@ -33,6 +37,8 @@ def run_media_job(
     *,
     against: Any = None,
     keep: Any = None,
+    work: str | os.PathLike[str] | None = None,
+    cache: bool = True,
     memory_limit: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
     progress: Progress | bool | None = None,
@@ -45,7 +51,24 @@ def run_media_job(
 
     Files of `against` are old: a file that is similar to one of them is dropped. They are never
     dropped themselves, even if the source has them, too.
+
+    What was read of unchanged files in an earlier run is taken from the user's cache folder, or
+    from `work`.
     """
+    with file_cache(cache, work) as known:
+        return _run(source, medium, against, keep, memory_limit, threads, progress, known)
+
+
+def _run(
+    source: Any,
+    medium: Medium[Any],
+    against: Any,
+    keep: Any,
+    memory_limit: SupportsIndex | None,
+    threads: SupportsIndex | None,
+    progress: Progress | bool | None,
+    cache: FileCache | None,
+) -> MediaResult:
     rule = _checked_rule(keep, medium)
     paths, memory = _paths("source", source), memory_bytes(memory_limit)
     old_paths = [] if against is None else _paths("against", against)
@@ -59,12 +82,15 @@ def run_media_job(
         sizes = np.array([state.size for state in states], np.int64)
     with steps.timed("collapse"):
         tell = partial(steps.step, "collapse")
-        first = first_equal(every, sizes, threads=count, tell=tell)
+        first = first_equal(every, sizes, threads=count, tell=tell, cache=cache)
         distinct = np.flatnonzero(first == np.arange(len(first)))
     with steps.timed("sign"):
         files = [every[position] for position in distinct.tolist()]
         tell = partial(steps.step, "sign")
-        read = medium.read(files, threads=count, tell=tell, memory=memory)
+        before_reading = 0 if cache is None else cache.hits
+        more = {"cache": cache} if takes_cache(medium.read) else {}
+        read = medium.read(files, threads=count, tell=tell, memory=memory, **more)
+        known = 0 if cache is None else cache.hits - before_reading
     with steps.timed("propose"):
         similar = medium.pairs(read, threads=count, tell=partial(steps.step, "propose"))
     with steps.timed("group"):
@@ -135,8 +161,40 @@ def run_media_job(
         ),
         problems=sorted(problems, key=lambda problem: problem.path),
         seconds=steps.seconds,
+        reused=("sign",) if known else (),
+        known=known,
         warnings=[],
     )
+
+
+def takes_cache(method: Any) -> bool:
+    """Return whether a method of a medium takes a cache; one of another package may not."""
+    return "cache" in signature(method).parameters
+
+
+@contextmanager
+def file_cache(
+    cache: bool, work: str | os.PathLike[str] | None = None
+) -> Iterator[FileCache | None]:
+    """Yield the cache in a work folder, or in the user's cache folder; None without one."""
+    if work is None:
+        found = user_file_cache() if flag("cache", cache) else None
+        with nullcontext() if found is None else found:
+            yield found
+        return
+    if not flag("cache", cache):
+        raise ArgumentError(
+            Said("cache=False", "--no-cache"),
+            " reads all files again, and ",
+            Said("work"),
+            " keeps what was read of them; leave one of them out",
+        )
+    folder = WorkFolder(file_path("work", work))
+    try:
+        with FileCache(folder.path(NAME), most=None) as found:
+            yield found
+    finally:
+        folder.close()
 
 
 def _checked_rule(keep: Any, medium: Medium[Any]) -> Any:

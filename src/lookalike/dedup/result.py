@@ -609,6 +609,8 @@ class MediaResult(DedupResult):
     """The files of `against`."""
     problems: Sequence[Problem]
     """Files that were left out, by path, with the reason."""
+    known: int = 0
+    """Files of which an earlier run had kept all that is needed, so that they were not read."""
 
     @property
     def old(self) -> int:
@@ -756,6 +758,9 @@ class MediaResult(DedupResult):
             no_features=self.medium.no_features,
             left_out="could not be read",
             other_files=f"not {self.kind}: not looked at",
+            more=[("not read again", f"{self.known:,}", "unchanged since an earlier run")]
+            if self.known
+            else [],
         )
 
     def described(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from lookalike.errors import DocumentError
 from lookalike.images.decode import SUFFIXES, TURNS, is_image, is_one_image
 from lookalike.images.details import MOST_POINTS, THUMBNAIL, Points, turned_thumbnails
 from lookalike.images.image_hash import HashedImage, ImageHash
+from lookalike.images.kept import kept_of_images
 from lookalike.images.same import RULES, PointIndex, same_in_place
 from lookalike.images.thumbnails import image_tag
 from lookalike.images.workers import LEAST_MEMORY
@@ -28,9 +29,11 @@ from lookalike.media import (
     SimilarPairs,
     Tell,
     memory_for_decoders,
+    read_each,
     split_problems,
 )
 from lookalike.signatures import estimated_similarity
+from lookalike.storage.file_cache import FileCache
 
 _THUMBNAIL = 240
 _ORIENTATIONS = 8
@@ -109,9 +112,17 @@ class ImageMedium(Medium[HashedImages]):
 
     @classmethod
     def sign_files(
-        cls, signer: ImageHash, files: Sequence[Path], *, threads: int, tell: Tell
+        cls,
+        signer: ImageHash,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        cache: FileCache | None = None,
     ) -> SignedFiles:
-        good, hashed, problems = split_problems(files, signer.each(files, threads=threads), tell)
+        read = partial(signer.each, threads=threads)
+        each = read_each(files, read, cache, partial(kept_of_images, signer, 1, None))
+        good, hashed, problems = split_problems(files, each, tell)
         rows = np.array([one.signatures[0] for one in hashed], np.uint8)
         quality = [one.quality for one in hashed]
         clear = np.array(quality, np.int64) >= signer.least_quality
@@ -133,17 +144,26 @@ class ImageMedium(Medium[HashedImages]):
         return f"the same picture{turned}{part} (threshold {self.threshold})"
 
     def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+        self,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        memory: int | None = None,
+        cache: FileCache | None = None,
     ) -> Read[HashedImages]:
         orientations = _ORIENTATIONS if self.rotated else 1
+        points = MOST_POINTS if self.rule.part else 0
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY, orientations * _BYTES_A_FILE)
-        each = self.signer.each(
-            files,
+        read = partial(
+            self.signer.each,
             orientations=orientations,
-            points=MOST_POINTS if self.rule.part else 0,
+            points=points,
             threads=threads,
             memory=room,
         )
+        kept = partial(kept_of_images, self.signer, orientations, points)
+        each = read_each(files, read, cache, kept)
         return self.collected(*split_problems(files, each, tell))
 
     def collected(

@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat
@@ -22,12 +23,19 @@ from lookalike.media import (
     SimilarPairs,
     Tell,
     memory_for_decoders,
+    read_each,
     split_problems,
 )
 from lookalike.parts.index import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, AudioInfo, is_audio
-from lookalike.recordings.workers import LEAST_MEMORY, excerpt_of, read_recordings
+from lookalike.recordings.workers import (
+    LEAST_MEMORY,
+    excerpt_of,
+    kept_of_recordings,
+    read_recordings,
+)
+from lookalike.storage.file_cache import FileCache
 
 _THRESHOLD = 0.8
 # Smaller differences (in seconds, or as factors) are due to padding and filters.
@@ -78,12 +86,19 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         return f"the same over {self.threshold:.0%} of the longer one"
 
     def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+        self,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        memory: int | None = None,
+        cache: FileCache | None = None,
     ) -> Read[list[Fingerprint]]:
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
         if room is not None:
             threads = min(threads, room // LEAST_MEMORY)
-        found = read_recordings(files, self.signer, threads=threads)
+        read = partial(read_recordings, hash=self.signer, threads=threads)
+        found = read_each(files, read, cache, partial(kept_of_recordings, self.signer))
         good, fingerprints, problems = split_problems(files, found, tell)
         infos = [one.info for one in fingerprints]
         return Read(

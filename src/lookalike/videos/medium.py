@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat
@@ -19,13 +20,15 @@ from lookalike.media import (
     SimilarPairs,
     Tell,
     memory_for_decoders,
+    read_each,
     split_problems,
 )
 from lookalike.parts.index import PartIndex
+from lookalike.storage.file_cache import FileCache
 from lookalike.videos.decode import STEP, SUFFIXES, container_of
 from lookalike.videos.frames import LEAST_QUALITY, VideoFrames, VideoInfo
 from lookalike.videos.video_hash import RADIUS, VideoHash
-from lookalike.videos.workers import LEAST_MEMORY, picture_of, read_videos
+from lookalike.videos.workers import LEAST_MEMORY, kept_of_videos, picture_of, read_videos
 
 _THRESHOLD = 0.8
 _ASKED = 512  # frames of a video, from all over it, that propose others
@@ -80,12 +83,19 @@ class VideoMedium(Medium[list[VideoFrames]]):
         return f"the same over {self.threshold:.0%} of the {self._of} one"
 
     def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+        self,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        memory: int | None = None,
+        cache: FileCache | None = None,
     ) -> Read[list[VideoFrames]]:
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
         if room is not None:
             threads = min(threads, room // LEAST_MEMORY)
-        good, videos, problems = split_problems(files, read_videos(files, threads=threads), tell)
+        found = read_each(files, partial(read_videos, threads=threads), cache, kept_of_videos)
+        good, videos, problems = split_problems(files, found, tell)
         infos = [one.info for one in videos]
         return Read(
             files=good,

@@ -88,6 +88,7 @@ output:
   --quiet
 resources:
   --work FOLDER        keep intermediate results here, to resume a job
+{kinds.NO_CACHE}
   --memory-limit SIZE  memory for the job, such as 8GB (default: not limited)
   --threads
 advanced options:
