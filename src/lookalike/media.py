@@ -97,6 +97,26 @@ class SignedFiles:
     """The quality of each signature, if the medium measures it."""
 
 
+@dataclass(frozen=True, eq=False)
+class SignedItems:
+    """Old items that are known only by their signatures."""
+
+    name: str  # of the file or the collection
+    signer: Signer | None  # None: a list of hashes does not tell how they were made
+    ids: Sequence[str] | None  # None: they are identified by position
+    signatures: NDArray[np.uint8]  # a row for each item; none for items of many parts
+    parts: Sequence[tuple[NDArray[np.uint8], NDArray[np.int64]]] = ()
+    """Signatures and offsets of each item of many parts."""
+
+    def __len__(self) -> int:
+        return len(self.parts) or len(self.signatures)
+
+    @property
+    def names(self) -> list[str]:
+        """The ids, or positions where there are none."""
+        return list(map(str, range(len(self)))) if self.ids is None else list(self.ids)
+
+
 class Medium(ABC, Generic[Content]):
     """A kind of file, with the settings that decide whether two files are similar.
 
@@ -188,6 +208,34 @@ class Medium(ABC, Generic[Content]):
     @abstractmethod
     def pairs(self, read: Read[Content], *, threads: int, tell: Tell) -> SimilarPairs:
         """Return the similar pairs of files."""
+
+    def signed_pairs(
+        self,
+        read: Read[Content],
+        signed: SignedItems,
+        *,
+        threads: int,
+        memory: int | None = None,
+        cache: FileCache | None = None,
+    ) -> SimilarPairs:
+        """Return pairs of old items (left) and files (right) that their signatures decide.
+
+        Old items are told by their positions in `signed`.
+
+        Raises:
+            ArgumentError: These signatures are not of this medium.
+        """
+        raise ArgumentError(
+            Said("against"),
+            f" is {signed.name}, which has signatures; {self.name} are compared with files",
+        )
+
+    def signed_criterion(self) -> str:
+        """Return when a file and an old item that is known by its signature are similar.
+
+        It is empty if that is decided as for two files.
+        """
+        return ""
 
     def merits(self, read: Read[Content], pairs: SimilarPairs) -> NDArray[np.int64]:
         """Return the merit of each file among those similar to it: the best one is kept."""

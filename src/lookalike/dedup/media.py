@@ -18,17 +18,27 @@ from numpy.typing import NDArray
 from lookalike.checks import file_path, flag, thread_count
 from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.decide import GroupChoices, decide, rank_by, split_old
-from lookalike.dedup.pairs import Ints, VerifiedPairs, count_with_copies
+from lookalike.dedup.old import is_signed, signed_items
+from lookalike.dedup.pairs import Ints, VerifiedPairs, count_with_copies, in_order
 from lookalike.dedup.result import DedupCounts, MediaResult
 from lookalike.dedup.settings import FILE_RULES, DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.jobs.context import JobProgress, memory_bytes
 from lookalike.jobs.work_folder import WorkFolder
-from lookalike.media import Medium, Problem, SimilarPairs, find_files, first_equal
+from lookalike.media import (
+    Medium,
+    Problem,
+    SignedItems,
+    SimilarPairs,
+    find_files,
+    first_equal,
+)
 from lookalike.progress import Progress, listener
 from lookalike.shown import brief
 from lookalike.storage.file_cache import NAME, FileCache, user_file_cache
 from lookalike.storage.files import FileState
+
+_NO_STATE = FileState(0, 0, 0, 0)
 
 
 def run_media_job(
@@ -50,7 +60,8 @@ def run_media_job(
     and named. The same files give the same result, for any number of threads.
 
     Files of `against` are old: a file that is similar to one of them is dropped. They are never
-    dropped themselves, even if the source has them, too.
+    dropped themselves, even if the source has them, too. `against` may also be a file of
+    signatures, an index or a collection; see `Medium.signed_pairs`.
 
     What was read of unchanged files in an earlier run is taken from the user's cache folder, or
     from `work`.
@@ -71,7 +82,7 @@ def _run(
 ) -> MediaResult:
     rule = _checked_rule(keep, medium)
     paths, memory = _paths("source", source), memory_bytes(memory_limit)
-    old_paths = [] if against is None else _paths("against", against)
+    old_paths, signed = _old(against, medium)
     count, steps = thread_count(threads), JobProgress(listener(progress))
     with steps.timed("read"):
         seen = set[Path]()
@@ -93,6 +104,10 @@ def _run(
         known = 0 if cache is None else cache.hits - before_reading
     with steps.timed("propose"):
         similar = medium.pairs(read, threads=count, tell=partial(steps.step, "propose"))
+        by_signatures = [
+            medium.signed_pairs(read, one, threads=count, memory=memory, cache=cache)
+            for one in signed
+        ]
     with steps.timed("group"):
         rows = {file: row for row, file in enumerate(read.files)}
         places = np.array([rows.get(every[equal], -1) for equal in first.tolist()], np.int64)
@@ -101,14 +116,27 @@ def _run(
         number = np.full(len(first), -1, np.int64)
         number[good] = np.arange(len(good))
         first_good, sizes = number[first[good]], sizes[good]
-        old = int(np.count_nonzero(good < len(before.files)))
-        pairs = _of_files(similar, first_good, row_of)
-        pairs = pairs[pairs.right >= old]
         compared, chosen = good.tolist(), row_of.tolist()
         files = [every[position] for position in compared]
         states = [states[position] for position in compared]
         facts = {name: [values[row] for row in chosen] for name, values in read.facts.items()}
-        looked_at = _Files(files, states, facts, medium.merits(read, similar)[row_of])
+        merits = medium.merits(read, similar)[row_of]
+        # Items that are known by their signatures come first, then old files.
+        signed_ids = [id for one in signed for id in one.names]
+        begin = len(signed_ids)
+        old_files = int(np.count_nonzero(good < len(before.files)))
+        old = begin + old_files
+        pairs = _with_signed(
+            _of_files(similar, first_good, row_of), by_signatures, signed, first_good, row_of
+        )
+        pairs = pairs[pairs.right >= old]
+        first_good = np.concatenate([np.arange(begin), begin + first_good])
+        looked_at = _Files(
+            [*map(Path, signed_ids), *files],
+            [*[_NO_STATE] * begin, *states],
+            {name: [*[None] * begin, *values] for name, values in facts.items()},
+            np.concatenate([np.zeros(begin, np.int64), merits]),
+        )
         settings = DedupSettings(keep=rule if rule == "none" or callable(rule) else "first")
         choices = None
         if callable(rule):
@@ -122,7 +150,10 @@ def _run(
     if read.without_features is not None:
         without_features = read.without_features
     problems = [*before.problems, *found.problems, *_broken(read.problems, every, first)]
-    sizes = sizes[old:]
+    sizes = sizes[old_files:]
+    estimated = np.zeros(len(dropped), bool)
+    if medium.signed_criterion():
+        estimated = (matched_old >= 0) & (matched_old < begin)
     return MediaResult(
         kind=medium.name,
         medium=medium,
@@ -130,13 +161,14 @@ def _run(
         root=paths[0] if len(paths) == 1 and paths[0].is_dir() else None,
         several=len(paths) > 1,
         name=f"{paths[0]}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}",
-        files=files[old:],
-        old_files=files[:old],
-        states=states[old:],
-        old_states=states[:old],
+        files=files[old_files:],
+        old_signed=signed_ids,
+        old_files=files[:old_files],
+        states=states[old_files:],
+        old_states=states[:old_files],
         sizes=sizes,
-        facts={name: values[old:] for name, values in facts.items()},
-        descriptions=[read.described[row] for row in chosen[old:]],
+        facts={name: values[old_files:] for name, values in facts.items()},
+        descriptions=[read.described[row] for row in chosen[old_files:]],
         keep_rule=rule,
         keep=~dropped,
         group_of=group_of,
@@ -151,9 +183,11 @@ def _run(
             first_good,
             old=old,
             keep=settings.keep,
+            estimated=estimated,
             in_old=int((matched_old >= 0).sum()),
-            without_features=int(np.count_nonzero(without_features[row_of[old:]])),
+            without_features=int(np.count_nonzero(without_features[row_of[old_files:]])),
             verified_pairs=count_with_copies(pairs, first_good, old),
+            estimated_pairs=int((pairs.left < begin).sum()) if medium.signed_criterion() else 0,
             bytes=int(sizes.sum()),
             bytes_saved=int(sizes[dropped].sum()),
             left_out=len(problems),
@@ -287,11 +321,47 @@ def _paths(name: str, source: Any) -> list[Path]:
     return expand_paths([file_path(name, one) for one in given])
 
 
-def _of_files(pairs: SimilarPairs, first: Ints, row_of: Ints) -> VerifiedPairs:
-    """Return pairs of what was read as pairs of the first of equal files, in the same order."""
+def _old(against: Any, medium: Medium[Any]) -> tuple[list[Path], list[SignedItems]]:
+    """Return the old files and folders, and the old items that are known by their signatures."""
+    if against is None:
+        return [], []
+    given = against if isinstance(against, list | tuple) else [against]
+    signed = [one for one in given if is_signed(one)]
+    others = [one for one in given if not is_signed(one)]
+    if others and isinstance(against, list | tuple):
+        against = others
+    paths = _paths("against", against) if others else []
+    return paths, [signed_items(one, medium.name) for one in signed]
+
+
+def _with_signed(
+    pairs: VerifiedPairs,
+    by_signatures: Sequence[SimilarPairs],
+    signed: Sequence[SignedItems],
+    first: Ints,
+    row_of: Ints,
+) -> VerifiedPairs:
+    """Return pairs of files and pairs of signed items, which are counted before all files."""
+    begin = sum(map(len, signed))
+    every, place, number = [pairs.moved(-begin, -begin)], 0, _firsts(first, row_of)
+    for one, found in zip(signed, by_signatures, strict=True):
+        right = begin + number[found.right]
+        every.append(VerifiedPairs(place + found.left, right, found.similarity, found.distance))
+        place += len(one)
+    return in_order(every)
+
+
+def _firsts(first: Ints, row_of: Ints) -> Ints:
+    """Return the position of the first of equal files for each that was read."""
     own = np.flatnonzero(first == np.arange(len(first)))
     number = np.empty(len(own), np.int64)
     number[row_of[own]] = own
+    return number
+
+
+def _of_files(pairs: SimilarPairs, first: Ints, row_of: Ints) -> VerifiedPairs:
+    """Return pairs of what was read as pairs of the first of equal files, in the same order."""
+    number = _firsts(first, row_of)
     return VerifiedPairs(number[pairs.left], number[pairs.right], pairs.similarity, pairs.distance)
 
 

@@ -18,6 +18,7 @@ from lookalike.images.details import MOST_POINTS, THUMBNAIL, Points, turned_thum
 from lookalike.images.image_hash import HashedImage, ImageHash
 from lookalike.images.kept import kept_of_images
 from lookalike.images.same import RULES, PointIndex, same_in_place
+from lookalike.images.signed import most_differing, pairs_by_hashes, signer_of
 from lookalike.images.thumbnails import image_tag
 from lookalike.images.workers import LEAST_MEMORY
 from lookalike.indexes import SliceIndex
@@ -26,6 +27,7 @@ from lookalike.media import (
     Problem,
     Read,
     SignedFiles,
+    SignedItems,
     SimilarPairs,
     Tell,
     memory_for_decoders,
@@ -258,6 +260,43 @@ class ImageMedium(Medium[HashedImages]):
         order = _first_of_each(left, right, -shared)
         distance = np.full(len(order), -1, np.int32)
         return SimilarPairs(left[order], right[order], shared[order], distance)
+
+    def signed_pairs(
+        self,
+        read: Read[HashedImages],
+        signed: SignedItems,
+        *,
+        threads: int,
+        memory: int | None = None,
+        cache: FileCache | None = None,
+    ) -> SimilarPairs:
+        signer, content = signer_of(signed, self.signer), read.content
+        hashes = content.signatures
+        quality = np.array(read.facts["quality"], np.int64)
+        if signer != self.signer:
+            turns = hashes.shape[1]
+            room = memory_for_decoders(memory, len(read.files), LEAST_MEMORY)
+            each = read_each(
+                read.files,
+                partial(signer.each, orientations=turns, threads=threads, memory=room),
+                cache,
+                partial(kept_of_images, signer, turns, None),
+            )
+            hashes = np.zeros((len(read.files), turns, signer.bits // 8), np.uint8)
+            quality = np.full(len(read.files), -1, np.int64)
+            for row, one in enumerate(each):
+                if not isinstance(one, DocumentError):  # a file may be gone since
+                    hashes[row], quality[row] = one.signatures, one.quality
+        most = most_differing(signer, quality)
+        left, right, distance = pairs_by_hashes(signed.signatures, hashes, most, threads=threads)
+        order = _first_of_each(left, right, distance)
+        left, right, distance = left[order], right[order], distance[order]
+        return SimilarPairs(
+            left, right, estimated_similarity(signer, distance, signer.bits), distance
+        )
+
+    def signed_criterion(self) -> str:
+        return "hashes that differ in few bits, for as many as are clear"
 
     def describe_pair(self, similarity: float, distance: int) -> str:
         if distance < 0:

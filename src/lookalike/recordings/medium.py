@@ -6,7 +6,7 @@ import base64
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import instance, share
+from lookalike.errors import ArgumentError, Said
 from lookalike.media import (
     Medium,
     Read,
+    SignedItems,
     SimilarPairs,
     Tell,
     memory_for_decoders,
@@ -113,6 +115,35 @@ class RecordingMedium(Medium[list[Fingerprint]]):
 
     def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> SimilarPairs:
         return similar_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
+
+    def signed_pairs(
+        self,
+        read: Read[list[Fingerprint]],
+        signed: SignedItems,
+        *,
+        threads: int,
+        memory: int | None = None,
+        cache: FileCache | None = None,
+    ) -> SimilarPairs:
+        if signed.signer != self.signer:
+            raise ArgumentError(
+                Said("against"),
+                f" is {signed.name}, which was not signed by ",
+                self.signer.said(),
+                ", as this job signs; expected the same signer",
+            )
+        unknown = AudioInfo(0.0, 0, 0, "", lossless=False)
+        old = [
+            Fingerprint(
+                np.ascontiguousarray(rows).view("<u4").reshape(-1).astype(np.uint32),
+                offsets,
+                unknown,
+            )
+            for rows, offsets in signed.parts
+        ]
+        every = [*old, *read.content]
+        pairs = similar_pairs(every, self.signer, self.threshold, threads=threads, old=len(old))
+        return replace(pairs, right=pairs.right - len(old))
 
     def merits(self, read: Read[list[Fingerprint]], pairs: SimilarPairs) -> NDArray[np.int64]:
         merits = np.zeros(len(read.files), np.int64)
@@ -210,12 +241,14 @@ def similar_pairs(
     *,
     threads: int = 1,
     tell: Tell | None = None,
+    old: int = 0,
 ) -> SimilarPairs:
     """Return the pairs that are equal over at least this share of the longer recording.
 
     Words that two recordings share at one offset propose a pair; all words at that offset decide.
+    With `old`, each pair has one of the first `old` recordings and one of the others.
     """
-    proposed = _proposed(recordings, hash, threads, tell)
+    proposed = _proposed(recordings, hash, threads, tell, old)
     pairs = np.array(sorted(proposed), np.int64).reshape(-1, 2)
     shares = np.array(
         [
@@ -230,19 +263,21 @@ def similar_pairs(
 
 
 def _proposed(
-    recordings: Sequence[Fingerprint], hash: AudioHash, threads: int, tell: Tell | None
+    recordings: Sequence[Fingerprint], hash: AudioHash, threads: int, tell: Tell | None, old: int
 ) -> dict[tuple[int, int], int]:
     """Return proposed pairs, and how much later the words of the left one are in the right one."""
     index = PartIndex(AudioHash.bits)
-    told = [place for place, one in enumerate(recordings) if len(one.words)]
+    asking = [place for place, one in enumerate(recordings) if len(one.words)]
+    told = [place for place in asking if place < old] if old else asking
+    asking = [place for place in asking if place >= old]
     index.add_many(
         told,
         [recordings[place].signatures for place in told],
         [recordings[place].offsets for place in told],
     )
     proposed: dict[tuple[int, int], int] = {}
-    for start in range(0, len(told), _TOGETHER):
-        some = told[start : start + _TOGETHER]
+    for start in range(0, len(asking) if told else 0, _TOGETHER):
+        some = asking[start : start + _TOGETHER]
         asked = [slice(None, None, -(-len(recordings[one].words) // _ASKED)) for one in some]
         answers = index.search_many(
             [recordings[one].signatures[own] for one, own in zip(some, asked, strict=True)],
@@ -259,7 +294,7 @@ def _proposed(
                     later = match.offset if one < other else -match.offset
                     proposed.setdefault((min(one, other), max(one, other)), later)
         if tell is not None:
-            tell(min(1.0, (start + _TOGETHER) / len(told)))
+            tell(min(1.0, (start + _TOGETHER) / len(asking)))
     return proposed
 
 
