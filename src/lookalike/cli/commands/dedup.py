@@ -75,8 +75,7 @@ input:
 {common.CORPUS}
 {kinds.KIND}
   --vectors COLUMN     compare the vectors in this column, by cosine
-  --against OLD        drop what is in OLD: a corpus, old files, a file of signatures or hashes, an
-                       index, or a collection (docs.db, postgresql://...)
+  --against OLD        drop what is in OLD: a corpus, files, signatures, or a collection
 comparison:
 output:
   -o --output TARGET   kept items: a file, a folder, an s3:// address, or -
@@ -90,7 +89,6 @@ output:
   --quiet
 resources:
   --work FOLDER        keep intermediate results here, to resume a job
-{kinds.NO_CACHE}
   --memory-limit SIZE  memory for the job, such as 8GB (default: not limited)
   --threads
 advanced options:
@@ -100,6 +98,7 @@ advanced options:
   --journal TARGET     new file for the journal of --apply (default: named by date and time)
 {kinds.HASH}
   --rotated            also find rotated and mirrored images
+{kinds.NO_CACHE}
   --recall SHARE       probability that a pair of vectors at the threshold is found (default: 0.999)
   --max-pairs N        stop with an error if --pairs would get more pairs (default:
                        {DEFAULT_LIMIT:,})
@@ -114,6 +113,13 @@ EXAMPLES = """\
 DETAILS = f"""\
 A folder of mostly images or recordings is compared by content. Nothing is deleted: -o lists or
 copies the kept files. An input is replaced only with --in-place, after everything is written.
+
+--against OLD takes a corpus, or files of the kind that is compared; a file of `lookalike sign` or
+--save-signatures, an index, a list of PDQ hashes (with --hash pdq), or a collection: docs.db,
+sqlite:///docs.db, postgresql://HOST/DATABASE. Images in these are compared by their hashes alone.
+
+What was read of images, recordings and videos is kept in the user's cache folder (at most 1 GiB), or
+in --work FOLDER, so that unchanged files are not read again.
 
 --apply, for images and recordings, changes the dropped files after everything is written:
   move DIR          move them to DIR, under the paths that they have in the folder
