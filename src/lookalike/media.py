@@ -15,6 +15,7 @@ Then `la.dedup`, the commands `dedup`, `sign` and `search`, and collections supp
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -325,18 +326,18 @@ class Found:
 
 
 def find_files(
-    paths: Sequence[Path], medium: type[Medium[Any]], seen: set[Path] | None = None
+    paths: Sequence[Path], medium: type[Medium[Any]], seen: set[str] | None = None
 ) -> Found:
     """Return the files of one medium among these files and in these folders, each once.
 
     Symbolic links in folders are not followed: a link would be a duplicate of its file. Files whose
     resolved paths are in `seen` are left out, and those of others are added to it.
     """
-    found, seen = Found(), set[Path]() if seen is None else seen
+    found, seen = Found(), set[str]() if seen is None else seen
     for path in paths:
-        real = path.resolve()
-        for file, problem in walk(path):
-            itself = real / file.relative_to(path)
+        real = str(path.resolve())
+        for inside, file, problem in _walk(path):
+            itself = f"{real}/{inside}" if inside else real
             if itself in seen:
                 continue
             seen.add(itself)
@@ -370,22 +371,39 @@ def with_article(noun: str) -> str:
 
 def walk(path: Path) -> Iterator[tuple[Path, str]]:
     """Yield a file, or those in a folder by path, each with its problem, or ""."""
+    for _, file, problem in _walk(path):
+        yield file, problem
+
+
+def _walk(path: Path) -> Iterator[tuple[str, Path, str]]:
+    """Yield files as `walk` does, each after its path within the folder.
+
+    Names are texts as long as possible: there may be a million, and a `Path` takes as long as
+    opening a file.
+    """
     if not is_folder(path):
-        yield path, ""
+        yield "", path, ""
         return
     closed: list[OSError] = []
-    found: list[tuple[Path, str]] = []
+    found: list[tuple[list[str], str, str]] = []
+    top = os.fspath(path)
+    begin = len(top) if top.endswith("/") else len(top) + 1
     for folder, folders, names in walk_folder(path, closed):
-        links = [name for name in folders if Path(folder, name).is_symlink()]
-        found += [(Path(folder, name), _wrong(Path(folder, name))) for name in [*names, *links]]
-    found += [(Path(one.filename), f"cannot be read ({one.strerror})") for one in closed]
-    yield from sorted(found)
+        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114
+        for name in [*names, *links]:
+            file = f"{folder}/{name}" if not folder.endswith("/") else f"{folder}{name}"
+            found.append((file[begin:].split("/"), file, _wrong(file)))
+    for one in closed:
+        file = os.fspath(one.filename)
+        found.append((file[begin:].split("/"), file, f"cannot be read ({one.strerror})"))
+    for _, file, problem in sorted(found):
+        yield file[begin:], Path(file), problem
 
 
-def _wrong(file: Path) -> str:
+def _wrong(file: str) -> str:
     """Return the problem of a name in a folder, or "", without opening it."""
     try:
-        mode = file.lstat().st_mode
+        mode = os.lstat(file).st_mode
     except OSError as error:
         return f"cannot be read ({error.strerror})"
     if stat.S_ISLNK(mode):
@@ -395,9 +413,14 @@ def _wrong(file: Path) -> str:
 
 def head_of(file: Path) -> tuple[bytes, FileState]:
     """Return the first bytes of a plain file, and its state."""
-    with open_plain(file) as opened:
-        state = FileState.of(os.fstat(opened.fileno()))
-        return opened.read(HEAD), state
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a plain file", os.fspath(file))
+        return os.read(descriptor, HEAD), FileState.of(status)
+    finally:
+        os.close(descriptor)
 
 
 def first_equal(

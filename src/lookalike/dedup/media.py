@@ -85,7 +85,7 @@ def _run(
     old_paths, signed = _old(against, medium)
     count, steps = thread_count(threads), JobProgress(listener(progress))
     with steps.timed("read"):
-        seen = set[Path]()
+        seen = set[str]()
         before = find_files(old_paths, type(medium), seen)
         found = find_files(paths, type(medium), seen)
         every = [*before.files, *found.files]

@@ -118,8 +118,8 @@ copies the kept files. An input is replaced only with --in-place, after everythi
 --save-signatures, an index, a list of PDQ hashes (with --hash pdq), or a collection: docs.db,
 sqlite:///docs.db, postgresql://HOST/DATABASE. Images in these are compared by their hashes alone.
 
-What was read of images, recordings and videos is kept in the user's cache folder (at most 1 GiB), or
-in --work FOLDER, so that unchanged files are not read again.
+What was read of images, recordings and videos is kept in the user's cache folder (at most 1 GiB),
+or in --work FOLDER, so that unchanged files are not read again.
 
 --apply, for images and recordings, changes the dropped files after everything is written:
   move DIR          move them to DIR, under the paths that they have in the folder
