@@ -18,23 +18,24 @@ from lookalike.indexes import SliceIndex
 from lookalike.media import SignedItems
 from lookalike.signatures.signer import Signer
 
-RADIUS = {
-    ("dct", 64): 4,
-    ("dct", 256): 24,
-    ("gradient", 64): 4,
-    ("gradient", 256): 24,
-    ("pdq", 256): 31,
-}
-"""Maximum distance where hashes alone decide; docs/images.md has what they find."""
-_EVIDENCE = 24.0
-"""Bits: one in 2**24 different images may agree as well in the clear bits, were these random."""
+RADIUS = {("dct", 64): 1, ("dct", 256): 10, ("pdq", 256): 31}
+"""Maximum distance where hashes alone decide; docs/images.md has what they find. That of PDQ is
+recommended by its authors. Of "gradient", even equal hashes are often those of different images."""
+_EVIDENCE = 40.0
+"""Bits: one in 2**40 different images would agree as well in the clear bits, were these random."""
 
 
 def signer_of(signed: SignedItems, usual: ImageHash) -> ImageHash:
     """Return the signer of old images; a list of hashes is one of PDQ, if the job uses these."""
     signer: Signer | None = signed.signer
-    if isinstance(signer, ImageHash):
+    if isinstance(signer, ImageHash) and (signer.kind, signer.bits) in RADIUS:
         return signer
+    if isinstance(signer, ImageHash):
+        raise ArgumentError(
+            Said("against"),
+            f" is {signed.name} with hashes of the kind {signer.kind!r}, which are too often those "
+            "of different images to decide alone; sign old images by 'dct' or 'pdq', or give files",
+        )
     if signer is not None or signed.parts:
         raise ArgumentError(
             Said("against"),
