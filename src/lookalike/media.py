@@ -206,6 +206,13 @@ class Medium(ABC, Generic[Content]):
         What `read_each` finds in `cache` is not read again.
         """
 
+    def made_by(self) -> Sequence[Any] | None:
+        """Return plain values that say what `read` takes from files and how, with versions.
+
+        None, if it does not use a cache.
+        """
+        return None
+
     @abstractmethod
     def pairs(self, read: Read[Content], *, threads: int, tell: Tell) -> SimilarPairs:
         """Return the similar pairs of files."""

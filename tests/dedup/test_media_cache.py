@@ -98,7 +98,7 @@ def test_known_files_are_not_read_again(make: Any, tmp_path: Path) -> None:
         assert facts_of(plain) == facts_of(first) == facts_of(second)
         assert first.known == 0 and second.known == different
         assert "not read again" in second.summary() and "not read again" not in first.summary()
-        assert second.reused == ("sign",)
+        assert first.reused == () and second.reused == ("sign", "propose")
     shutil.rmtree(tmp_path / "cache")
     assert la.dedup(folder, work=work).known == different  # it needs no other
     assert not (tmp_path / "cache").exists()
@@ -115,8 +115,10 @@ def test_settings_have_their_own_entries(tmp_path: Path) -> None:
         for way, expected in zip(ways, plain, strict=True):
             result = la.dedup(folder, **way)
             assert facts_of(result) == expected and bool(result.known) == known
-    # What is read does not depend on these.
-    assert la.dedup(folder, radius=10).known and la.dedup(folder, threshold="loose").known
+    # What is read does not depend on these, but pairs do.
+    for way in ({"radius": 10}, {"threshold": "loose"}):
+        assert la.dedup(folder, **way).reused == ("sign",)
+    assert la.dedup(folder, keep="smallest").reused == ("sign", "propose")
 
 
 def _same_size(folder: Path, draw: random.Random) -> None:

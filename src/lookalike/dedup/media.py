@@ -28,14 +28,23 @@ from lookalike.jobs.work_folder import WorkFolder
 from lookalike.media import (
     Medium,
     Problem,
+    Read,
     SignedItems,
     SimilarPairs,
+    Tell,
     find_files,
     first_equal,
 )
 from lookalike.progress import Progress, listener
 from lookalike.shown import brief
-from lookalike.storage.file_cache import NAME, FileCache, user_file_cache
+from lookalike.storage.file_cache import (
+    NAME,
+    FileCache,
+    Kept,
+    packed,
+    unpacked,
+    user_file_cache,
+)
 from lookalike.storage.files import FileState
 
 _NO_STATE = FileState(0, 0, 0, 0)
@@ -99,11 +108,16 @@ def _run(
         files = [every[position] for position in distinct.tolist()]
         tell = partial(steps.step, "sign")
         before_reading = 0 if cache is None else cache.hits
+        made_by = None if cache is None else medium.made_by()
+        keys: dict[Path, bytes | None] = {}
+        if cache is not None and made_by is not None:
+            keys = dict(zip(files, cache.keys(files, made_by), strict=True))
         more = {"cache": cache} if takes_cache(medium.read) else {}
         read = medium.read(files, threads=count, tell=tell, memory=memory, **more)
         known = 0 if cache is None else cache.hits - before_reading
     with steps.timed("propose"):
-        similar = medium.pairs(read, threads=count, tell=partial(steps.step, "propose"))
+        tell = partial(steps.step, "propose")
+        similar, reused = _pairs(medium, read, cache, keys, threads=count, tell=tell)
         by_signatures = [
             medium.signed_pairs(read, one, threads=count, memory=memory, cache=cache)
             for one in signed
@@ -195,10 +209,38 @@ def _run(
         ),
         problems=sorted(problems, key=lambda problem: problem.path),
         seconds=steps.seconds,
-        reused=("sign",) if known else (),
+        reused=(*(["sign"] if known else []), *(["propose"] if reused else [])),
         known=known,
         warnings=[],
     )
+
+
+def _pairs(
+    medium: Medium[Any],
+    read: Read[Any],
+    cache: FileCache | None,
+    keys: Mapping[Path, bytes | None],
+    *,
+    threads: int,
+    tell: Tell,
+) -> tuple[SimilarPairs, bool]:
+    """Return the similar pairs, and whether they were known: all files are as in an earlier job."""
+    made = False
+
+    def make() -> SimilarPairs:
+        nonlocal made
+        made = True
+        return medium.pairs(read, threads=threads, tell=tell)
+
+    if cache is None:
+        return make(), False
+    kept = Kept(
+        ["pairs", medium.name, medium.settings()],
+        lambda pairs: packed(None, pairs.left, pairs.right, pairs.similarity, pairs.distance),
+        lambda data: SimilarPairs(*unpacked(data)[1]),
+    )
+    pairs = cache.together([keys.get(file) for file in read.files], kept, make)
+    return pairs, not made
 
 
 def takes_cache(method: Any) -> bool:

@@ -35,7 +35,7 @@ from lookalike.media import (
     split_problems,
 )
 from lookalike.signatures import estimated_similarity
-from lookalike.storage.file_cache import FileCache
+from lookalike.storage.file_cache import FileCache, Kept
 
 _THUMBNAIL = 240
 _ORIENTATIONS = 8
@@ -154,8 +154,7 @@ class ImageMedium(Medium[HashedImages]):
         memory: int | None = None,
         cache: FileCache | None = None,
     ) -> Read[HashedImages]:
-        orientations = _ORIENTATIONS if self.rotated else 1
-        points = MOST_POINTS if self.rule.part else 0
+        orientations, points = self._wanted
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY, orientations * _BYTES_A_FILE)
         read = partial(
             self.signer.each,
@@ -164,9 +163,19 @@ class ImageMedium(Medium[HashedImages]):
             threads=threads,
             memory=room,
         )
-        kept = partial(kept_of_images, self.signer, orientations, points)
-        each = read_each(files, read, cache, kept)
+        each = read_each(files, read, cache, self._kept)
         return self.collected(*split_problems(files, each, tell))
+
+    @property
+    def _wanted(self) -> tuple[int, int]:
+        """How many orientations and points of an image are compared."""
+        return _ORIENTATIONS if self.rotated else 1, MOST_POINTS if self.rule.part else 0
+
+    def _kept(self) -> Kept[HashedImage]:
+        return kept_of_images(self.signer, *self._wanted)
+
+    def made_by(self) -> Sequence[Any]:
+        return self._kept().made_by
 
     def collected(
         self, files: Sequence[Path], hashed: Sequence[HashedImage], problems: list[Problem]

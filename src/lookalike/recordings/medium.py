@@ -113,6 +113,9 @@ class RecordingMedium(Medium[list[Fingerprint]]):
             without_features=np.array([len(one.words) == 0 for one in fingerprints], bool),
         )
 
+    def made_by(self) -> Sequence[Any]:
+        return kept_of_recordings(self.signer).made_by
+
     def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> SimilarPairs:
         return similar_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
 

@@ -48,6 +48,7 @@ _COMMIT_BYTES, _COMMIT_SECONDS = 4 << 20, 2.0  # work that a crash may lose
 _USED_AGAIN = 3600  # seconds; the time of the last use is kept this exactly
 _ROOM = 1.25  # bytes of the database for each byte of an entry, at most
 _SPARE = 0.1  # share of the database that is freed at a time
+_LARGEST = 8  # what is known of several files has at most this part of the database
 _CHECKSUM = 16
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -146,8 +147,7 @@ class FileCache:
 
         `read` gets the files that are not known, in order. Errors are not kept.
         """
-        made_by = json.dumps([_FORMAT, __version__, *kept.made_by], sort_keys=True).encode()
-        keys = [key_of(file, made_by) for file in files]
+        keys = self.keys(files, kept.made_by)
         known = self._known([key for key in keys if key is not None], kept.unpack)
         unknown = [place for place, key in enumerate(keys) if key not in known]
         found = iter(read([files[place] for place in unknown]) if unknown else ())
@@ -165,6 +165,33 @@ class FileCache:
             if hasattr(found, "close"):
                 found.close()
             self._commit()
+
+    def keys(self, files: Sequence[Path], made_by: Sequence[Any]) -> list[bytes | None]:
+        """Return the keys of what is read of files from now on; None: see `key_of`."""
+        described = json.dumps([_FORMAT, __version__, *made_by], sort_keys=True).encode()
+        return [key_of(file, described) for file in files]
+
+    def together(
+        self, keys: Sequence[bytes | None], kept: Kept[Item], make: Callable[[], Item]
+    ) -> Item:
+        """Return what is known of several files together, or else what `make` makes and is kept.
+
+        `keys` are those of the files before they were read, in order.
+        """
+        if not keys or None in keys:
+            return make()
+        described = json.dumps([_FORMAT, __version__, *kept.made_by], sort_keys=True).encode()
+        digest = hashlib.blake2b(described, digest_size=_CHECKSUM)
+        digest.update(b"".join(key for key in keys if key is not None))
+        key = digest.digest()
+        known = self._known([key], kept.unpack)
+        if key in known:
+            return known[key]
+        made = kept.pack(one := make())
+        if self.most is None or len(made) <= self.most // _LARGEST:
+            self._store(key, made)
+            self._commit()
+        return one
 
     def _known(
         self, keys: Sequence[bytes], unpack: Callable[[bytes], Item]

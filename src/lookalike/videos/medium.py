@@ -110,6 +110,9 @@ class VideoMedium(Medium[list[VideoFrames]]):
             without_features=np.array([not one.voting.any() for one in videos], bool),
         )
 
+    def made_by(self) -> Sequence[Any]:
+        return kept_of_videos().made_by
+
     def pairs(self, read: Read[list[VideoFrames]], *, threads: int, tell: Tell) -> SimilarPairs:
         return similar_pairs(read.content, self.threshold, self._of, threads=threads, tell=tell)
 
