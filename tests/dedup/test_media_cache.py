@@ -32,7 +32,7 @@ TICK = 0.012  # seconds; the system counts the times of files in ticks of 10 ms 
 def later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let files be old enough at once, and each test begin with an empty cache."""
     now = time.time_ns
-    monkeypatch.setattr(file_cache.time, "time_ns", lambda: now() + 10_000_000_000)
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 10_000_000_000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -93,7 +93,8 @@ def test_known_files_are_not_read_again(make: Any, tmp_path: Path) -> None:
     plain = la.dedup(folder, cache=False)
     assert plain.known == 0 and not (tmp_path / "cache").exists()
     different = len(set(plain.first_equal.tolist()))
-    for more in ({}, {"work": work}):
+    ways: list[dict[str, Any]] = [{}, {"work": work}]
+    for more in ways:
         first, second = la.dedup(folder, **more), la.dedup(folder, **more)
         assert facts_of(plain) == facts_of(first) == facts_of(second)
         assert first.known == 0 and second.known == different
@@ -116,7 +117,8 @@ def test_settings_have_their_own_entries(tmp_path: Path) -> None:
             result = la.dedup(folder, **way)
             assert facts_of(result) == expected and bool(result.known) == known
     # What is read does not depend on these, but pairs do.
-    for way in ({"radius": 10}, {"threshold": "loose"}):
+    others: list[dict[str, Any]] = [{"radius": 10}, {"threshold": "loose"}]
+    for way in others:
         assert la.dedup(folder, **way).reused == ("sign",)
     assert la.dedup(folder, keep="smallest").reused == ("sign", "propose")
 

@@ -86,9 +86,9 @@ def test_on_disk_as_in_memory(
     plain = facts_of(la.dedup(folder / "new.parquet", **more))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vector_rows, "_AT_A_TIME", 100)  # so that there are many blocks
-        work = {"work": folder / "work"}
+        work: dict[str, Any] = {"work": folder / "work"}
         for way in ({"memory_limit": LIMIT}, work, {**work, "memory_limit": LIMIT}):
-            result = la.dedup(folder / "new.parquet", **more, **way)  # type: ignore[arg-type]
+            result = la.dedup(folder / "new.parquet", **more, **way)
             np.testing.assert_equal(facts_of(result), plain)
         assert {"read", "pairs", "index"} <= set(result.reused)
         other = la.dedup(folder / "new.parquet", **more, threshold=0.5, **work)

@@ -57,7 +57,7 @@ def direct(files: Iterable[Path]) -> list[bytes | None]:
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let files be old enough at once; whoever changes one waits for a tick of the clock."""
     now = time.time_ns
-    monkeypatch.setattr(file_cache.time, "time_ns", lambda: now() + 10_000_000_000)
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 10_000_000_000)
 
 
 def _touch(folder: Path, draw: random.Random) -> None:
@@ -209,7 +209,7 @@ def test_the_size_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Entries that were not used for the longest time are removed first."""
     most, folder, database = 4 << 20, tmp_path / "files", tmp_path / NAME
     clock = [1_000_000]
-    monkeypatch.setattr(file_cache.time, "time", lambda: clock[0])
+    monkeypatch.setattr(time, "time", lambda: clock[0])
     folder.mkdir()
     files = [folder / f"{number:03}" for number in range(300)]
     for number, file in enumerate(files):

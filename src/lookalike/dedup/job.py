@@ -332,8 +332,8 @@ def _old_signatures(
     if signer is None or saved.parts:
         raise ArgumentError(
             Said("against"),
-            f" is {saved.name}, which does not have signatures of documents with their signer; "
-            "give a file that `lookalike sign` wrote, an index of one, or the old corpus",
+            f" is {saved.name}, which does not have signatures of documents with their signer. "
+            "Give a file that `lookalike sign` wrote, an index of one, or the old corpus",
         )
     if settings.features_open:
         settings = _with_features_of(signer, settings)
@@ -350,7 +350,7 @@ def _old_signatures(
             state = Path(against).stat()
         identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
     elif identity is None:
-        identity = ["index", hashlib.sha256(saved.signatures).hexdigest()]
+        identity = ["index", hashlib.sha256(saved.signatures.data).hexdigest()]
     return settings, OldSignatures(saved.signatures, saved.ids, identity)
 
 

@@ -99,7 +99,7 @@ def opened_collection(given: Any, medium: str) -> Iterator[Collection]:
         yield given
         return
     shown = parse_address(given).shown
-    found, others = [], []
+    found, others = list[str](), list[str]()
     for name in list_collections(given):
         with open_collection(given, name, create=False, cache=False) as collection:
             fits = _medium(collection) == medium

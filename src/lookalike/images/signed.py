@@ -34,7 +34,7 @@ def signer_of(signed: SignedItems, usual: ImageHash) -> ImageHash:
         raise ArgumentError(
             Said("against"),
             f" is {signed.name} with hashes of the kind {signer.kind!r}, which are too often those "
-            "of different images to decide alone; sign old images by 'dct' or 'pdq', or give files",
+            "of different images to decide alone. Sign old images by 'dct' or 'pdq', or give files",
         )
     if signer is not None or signed.parts:
         raise ArgumentError(
@@ -46,9 +46,9 @@ def signer_of(signed: SignedItems, usual: ImageHash) -> ImageHash:
         raise ArgumentError(
             Said("against"),
             f" is {signed.name}, a list of hashes of {bits} bits, which does not tell how they "
-            "were made; if these are PDQ hashes (of 256 bits), use ",
+            "were made. If these are PDQ hashes (of 256 bits), use ",
             Said("hash='pdq'", "--hash pdq"),
-            ", or give a file that `lookalike sign` wrote",
+            "; otherwise give a file that `lookalike sign` wrote",
         )
     return usual
 

@@ -22,6 +22,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -140,9 +141,9 @@ class FileCache:
     def reading(
         self,
         files: Sequence[Path],
-        kept: Kept[Item],
-        read: Callable[[Sequence[Path]], Iterable[Item | DocumentError]],
-    ) -> Iterator[Item | DocumentError]:
+        kept: Kept[Any],
+        read: Callable[[Sequence[Path]], Iterable[Any]],
+    ) -> Iterator[Any]:
         """Yield for each file what is known, or else what `read` yields, which is then kept.
 
         `read` gets the files that are not known, in order. Errors are not kept.
@@ -201,7 +202,7 @@ class FileCache:
         now = int(time.time())
         for begin in range(0, len(keys), _AT_A_TIME):
             some = keys[begin : begin + _AT_A_TIME]
-            for number, key, used, value in self._trying(lambda some=some: self._rows(some)) or ():
+            for number, key, used, value in self._trying(partial(self._rows, some)) or ():
                 item = _intact(key, value, unpack)
                 if item is None:
                     continue

@@ -57,8 +57,8 @@ def kept_of_videos() -> Kept[VideoFrames]:
         return zlib.compress(packed(astuple(one.info), *arrays), 1)
 
     def unpack(data: bytes) -> VideoFrames:
-        info, arrays = unpacked(zlib.decompress(data))
-        return VideoFrames(*arrays, VideoInfo(*info))
+        info, (signatures, offsets, quality) = unpacked(zlib.decompress(data))
+        return VideoFrames(signatures, offsets, quality, VideoInfo(*info))
 
     library = optional_module("av", "reading videos", extra="video")
     return Kept(["videos", library.__version__, library.library_versions], pack, unpack)

@@ -114,12 +114,13 @@ DETAILS = f"""\
 A folder of mostly images or recordings is compared by content. Nothing is deleted: -o lists or
 copies the kept files. An input is replaced only with --in-place, after everything is written.
 
---against OLD takes a corpus, or files of the kind that is compared; a file of `lookalike sign` or
---save-signatures, an index, a list of PDQ hashes (with --hash pdq), or a collection: docs.db,
-sqlite:///docs.db, postgresql://HOST/DATABASE. Images in these are compared by their hashes alone.
+--against OLD takes a corpus, or files of the kind that is compared. It also takes a file of
+`lookalike sign` or --save-signatures, an index, and a collection (docs.db,
+postgresql://HOST/DATABASE). Images in these are compared by their hashes alone. With --hash pdq, it
+takes a list of PDQ hashes.
 
 What was read of images, recordings and videos is kept in the user's cache folder (at most 1 GiB),
-or in --work FOLDER, so that unchanged files are not read again.
+or in --work FOLDER. So unchanged files are not read again.
 
 --apply, for images and recordings, changes the dropped files after everything is written:
   move DIR          move them to DIR, under the paths that they have in the folder
