@@ -37,7 +37,7 @@ LEAST_MEMORY = _USUAL + _SPARE + _PROCESS
 DEFAULT_MEMORY = max(1 << 30, LEAST_MEMORY * (os.cpu_count() or 1))
 """Bytes for all decoders of this process together by default."""
 _SHARED = MemoryBudget(DEFAULT_MEMORY)
-_BATCH = 8
+_BATCH = 32
 _BATCH_BYTES = 4 << 20
 
 Wanted = tuple[Any, ...]
