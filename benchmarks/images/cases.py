@@ -253,6 +253,7 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
             ratio_verdict(gate(_AS_CALLED, ours), times, _AS_CALLED, ours, 1.5),
             ratio_verdict(gate(_AS_CALLED, _READING), times, _AS_CALLED, _READING, 1.0),
             ratio_informs(alike, times, "imagehash.phash", ours),
+            ratio_informs(gate("imagehash.phash", _READING), times, "imagehash.phash", _READING),
             ratio_informs(gate("imagehash.phash", _DECODING), times, "imagehash.phash", _DECODING),
         ]
     return replace(result, verdicts=verdicts)

@@ -56,7 +56,7 @@ void averages(const Blocks& blocks, std::size_t rows, std::size_t columns, std::
             sums[share.part] += share.size * down[row * width + share.block];
         for (std::size_t column = 0; column < columns; ++column)
             grid[row * columns + column] =
-                (static_cast<std::int64_t>(sums[column]) * kLevel + pixels / 2) / pixels;
+                quotient(static_cast<std::int64_t>(sums[column]) * kLevel + pixels / 2, pixels);
     }
 }
 

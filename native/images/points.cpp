@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "images/point_loops.hpp"
+
 namespace lookalike::images {
 
 namespace {
@@ -62,32 +64,27 @@ const std::array<std::vector<float>, kBells>& bells() {
     return made;
 }
 
-// Every value has a sum of its own, added up in the order of the weights, so that compilers make
-// vectors of neighbors, and sums are the same on every machine. Beyond a border is what is on it.
+// Beyond a border is what is on it.
 Plane blurred(const Plane& plane, const std::vector<float>& weights) {
-    const std::size_t width = plane.width, height = plane.height, reach = weights.size() / 2;
+    const PointLoops& loops = point_loops();
+    const std::size_t width = plane.width, height = plane.height, count = weights.size(),
+                      reach = count / 2;
     Plane across{width, height, std::vector<float>(width * height)}, found = across;
     std::vector<float> line(width + 2 * reach);
+    std::vector<const float*> rows(count);
     for (std::size_t y = 0; y < height; ++y) {
         const float* const from = plane.row(y);
         std::fill_n(line.begin(), reach, from[0]);
         std::copy_n(from, width, line.begin() + static_cast<std::ptrdiff_t>(reach));
         std::fill_n(line.end() - static_cast<std::ptrdiff_t>(reach), reach, from[width - 1]);
-        float* const to = across.row(y);
-        for (std::size_t at = 0; at < weights.size(); ++at) {
-            const float weight = weights[at], *const shifted = line.data() + at;
-            for (std::size_t x = 0; x < width; ++x)
-                to[x] += weight * shifted[x];
-        }
+        for (std::size_t at = 0; at < count; ++at)
+            rows[at] = line.data() + at;
+        loops.weigh(rows.data(), weights.data(), count, across.row(y), width);
     }
     for (std::size_t y = 0; y < height; ++y) {
-        float* const to = found.row(y);
-        for (std::size_t at = 0; at < weights.size(); ++at) {
-            const std::size_t from = std::min(std::max(y + at, reach) - reach, height - 1);
-            const float weight = weights[at], *const values = across.row(from);
-            for (std::size_t x = 0; x < width; ++x)
-                to[x] += weight * values[x];
-        }
+        for (std::size_t at = 0; at < count; ++at)
+            rows[at] = across.row(std::min(std::max(y + at, reach) - reach, height - 1));
+        loops.weigh(rows.data(), weights.data(), count, found.row(y), width);
     }
     return found;
 }
@@ -130,12 +127,16 @@ class Differences {
 
     // Appends the spots at one width.
     void find(std::size_t number, std::size_t doubling, std::vector<Spot>& spots) const {
+        const PointLoops& loops = point_loops();
         const Plane& plane = planes_[number];
-        for (std::size_t y = 1; y + 1 < plane.height; ++y)
+        std::vector<std::uint8_t> tops(plane.width);
+        for (std::size_t y = 1; y + 1 < plane.height; ++y) {
+            loops.tops(plane.row(y - 1), plane.row(y), plane.row(y + 1), kLeast, plane.width,
+                       tops.data());
             for (std::size_t x = 1; x + 1 < plane.width; ++x)
-                if (std::abs(plane.row(y)[x]) >= kLeast && is_top(number, x, y) &&
-                    is_round(plane, x, y))
+                if (tops[x] != 0 && is_top(number, x, y) && is_round(plane, x, y))
                     spots.push_back(spot(number, x, y, doubling));
+        }
     }
 
   private:
@@ -220,8 +221,8 @@ class Sums {
 
     std::int64_t mean(std::int64_t left, std::int64_t top, std::int64_t right,
                       std::int64_t bottom) const {
-        return (at(right, bottom) - at(left, bottom) - at(right, top) + at(left, top)) /
-               ((right - left) * (bottom - top));
+        return quotient(at(right, bottom) - at(left, bottom) - at(right, top) + at(left, top),
+                        (right - left) * (bottom - top));
     }
 
   private:

@@ -16,6 +16,7 @@ Then `la.dedup`, the commands `dedup`, `sign` and `search`, and collections supp
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import os
 import stat
@@ -33,6 +34,7 @@ from numpy.typing import NDArray
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.registry import Registry
 from lookalike.signatures.signer import Signer
+from lookalike.storage.file_cache import FileCache, Kept
 from lookalike.storage.files import FileState, is_folder, open_plain, walk_folder
 
 HEAD = 64
@@ -117,6 +119,26 @@ class SignedFile:
     `waveform` (base64 of one byte per stretch). At most `MOST_PREVIEW` bytes as JSON."""
 
 
+@dataclass(frozen=True, eq=False)
+class SignedItems:
+    """Old items that are known only by their signatures."""
+
+    name: str  # of the file or the collection
+    signer: Signer | None  # None: a list of hashes does not tell how they were made
+    ids: Sequence[str] | None  # None: they are identified by position
+    signatures: NDArray[np.uint8]  # a row for each item; none for items of many parts
+    parts: Sequence[tuple[NDArray[np.uint8], NDArray[np.int64]]] = ()
+    """Signatures and offsets of each item of many parts."""
+
+    def __len__(self) -> int:
+        return len(self.parts) or len(self.signatures)
+
+    @property
+    def names(self) -> list[str]:
+        """The ids, or positions where there are none."""
+        return list(map(str, range(len(self)))) if self.ids is None else list(self.ids)
+
+
 class Medium(ABC, Generic[Content]):
     """A kind of file, with the settings that decide whether two files are similar.
 
@@ -182,7 +204,13 @@ class Medium(ABC, Generic[Content]):
 
     @classmethod
     def sign_files(
-        cls, signer: Any, files: Sequence[Path], *, threads: int, tell: Tell
+        cls,
+        signer: Any,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        cache: FileCache | None = None,
     ) -> SignedFiles:
         """Return the signatures of files, one for each, for `lookalike sign` and `search`."""
         each = cls.sign_each(signer, [str(file) for file in files], threads=threads)
@@ -200,16 +228,58 @@ class Medium(ABC, Generic[Content]):
 
     @abstractmethod
     def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+        self,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        memory: int | None = None,
+        cache: FileCache | None = None,
     ) -> Read[Content]:
         """Read files with `threads` threads or processes and `memory` bytes in total.
 
         A bad file becomes a `Problem`, not an error. Time and memory for each file are limited.
+        What `read_each` finds in `cache` is not read again.
         """
+
+    def made_by(self) -> Sequence[Any] | None:
+        """Return plain values that say what `read` takes from files and how, with versions.
+
+        None, if it does not use a cache.
+        """
+        return None
 
     @abstractmethod
     def pairs(self, read: Read[Content], *, threads: int, tell: Tell) -> SimilarPairs:
         """Return the similar pairs of files."""
+
+    def signed_pairs(
+        self,
+        read: Read[Content],
+        signed: SignedItems,
+        *,
+        threads: int,
+        memory: int | None = None,
+        cache: FileCache | None = None,
+    ) -> SimilarPairs:
+        """Return pairs of old items (left) and files (right) that their signatures decide.
+
+        Old items are told by their positions in `signed`.
+
+        Raises:
+            ArgumentError: These signatures are not of this medium.
+        """
+        raise ArgumentError(
+            Said("against"),
+            f" is {signed.name}, which has signatures; {self.name} are compared with files",
+        )
+
+    def signed_criterion(self) -> str:
+        """Return when a file and an old item that is known by its signature are similar.
+
+        It is empty if that is decided as for two files.
+        """
+        return ""
 
     def merits(self, read: Read[Content], pairs: SimilarPairs) -> NDArray[np.int64]:
         """Return the merit of each file among those similar to it: the best one is kept."""
@@ -243,6 +313,19 @@ def readable(found: Content | DocumentError) -> Content:
     if isinstance(found, DocumentError):
         raise found
     return found
+
+
+def read_each(
+    files: Sequence[Path],
+    read: Callable[[Sequence[Path]], Iterable[Content | DocumentError]],
+    cache: FileCache | None,
+    kept: Callable[[], Kept[Content]],
+) -> Iterator[Content | DocumentError]:
+    """Yield what `read` yields for files, or what a cache knows of them; `kept` says what that is.
+
+    Without a cache, `kept` is not called.
+    """
+    return iter(read(files)) if cache is None else cache.reading(files, kept(), read)
 
 
 def split_problems(
@@ -293,18 +376,18 @@ class Found:
 
 
 def find_files(
-    paths: Sequence[Path], medium: type[Medium[Any]], seen: set[Path] | None = None
+    paths: Sequence[Path], medium: type[Medium[Any]], seen: set[str] | None = None
 ) -> Found:
     """Return the files of one medium among these files and in these folders, each once.
 
     Symbolic links in folders are not followed: a link would be a duplicate of its file. Files whose
     resolved paths are in `seen` are left out, and those of others are added to it.
     """
-    found, seen = Found(), set[Path]() if seen is None else seen
+    found, seen = Found(), set[str]() if seen is None else seen
     for path in paths:
-        real = path.resolve()
-        for file, problem in walk(path):
-            itself = real / file.relative_to(path)
+        real = str(path.resolve())
+        for inside, file, problem in _walk(path):
+            itself = f"{real}/{inside}" if inside else real
             if itself in seen:
                 continue
             seen.add(itself)
@@ -353,22 +436,39 @@ def with_article(noun: str) -> str:
 
 def walk(path: Path) -> Iterator[tuple[Path, str]]:
     """Yield a file, or those in a folder by path, each with its problem, or ""."""
+    for _, file, problem in _walk(path):
+        yield file, problem
+
+
+def _walk(path: Path) -> Iterator[tuple[str, Path, str]]:
+    """Yield files as `walk` does, each after its path within the folder.
+
+    Names are texts as long as possible: there may be a million, and a `Path` takes as long as
+    opening a file.
+    """
     if not is_folder(path):
-        yield path, ""
+        yield "", path, ""
         return
     closed: list[OSError] = []
-    found: list[tuple[Path, str]] = []
+    found: list[tuple[list[str], str, str]] = []
+    top = os.fspath(path)
+    begin = len(top) if top.endswith("/") else len(top) + 1
     for folder, folders, names in walk_folder(path, closed):
-        links = [name for name in folders if Path(folder, name).is_symlink()]
-        found += [(Path(folder, name), _wrong(Path(folder, name))) for name in [*names, *links]]
-    found += [(Path(one.filename), f"cannot be read ({one.strerror})") for one in closed]
-    yield from sorted(found)
+        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114
+        for name in [*names, *links]:
+            file = f"{folder}/{name}" if not folder.endswith("/") else f"{folder}{name}"
+            found.append((file[begin:].split("/"), file, _wrong(file)))
+    for one in closed:
+        file = os.fspath(one.filename)
+        found.append((file[begin:].split("/"), file, f"cannot be read ({one.strerror})"))
+    for _, file, problem in sorted(found):
+        yield file[begin:], Path(file), problem
 
 
-def _wrong(file: Path) -> str:
+def _wrong(file: str) -> str:
     """Return the problem of a name in a folder, or "", without opening it."""
     try:
-        mode = file.lstat().st_mode
+        mode = os.lstat(file).st_mode
     except OSError as error:
         return f"cannot be read ({error.strerror})"
     if stat.S_ISLNK(mode):
@@ -378,13 +478,23 @@ def _wrong(file: Path) -> str:
 
 def head_of(file: Path) -> tuple[bytes, FileState]:
     """Return the first bytes of a plain file, and its state."""
-    with open_plain(file) as opened:
-        state = FileState.of(os.fstat(opened.fileno()))
-        return opened.read(HEAD), state
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a plain file", os.fspath(file))
+        return os.read(descriptor, HEAD), FileState.of(status)
+    finally:
+        os.close(descriptor)
 
 
 def first_equal(
-    files: Sequence[Path], sizes: NDArray[np.int64], *, threads: int, tell: Tell
+    files: Sequence[Path],
+    sizes: NDArray[np.int64],
+    *,
+    threads: int,
+    tell: Tell,
+    cache: FileCache | None = None,
 ) -> NDArray[np.int64]:
     """Return for each file the first one with the same bytes; only files of equal size are read."""
     first = np.arange(len(files))
@@ -393,24 +503,29 @@ def first_equal(
     doubtful = [position for group in groups if len(group) > 1 for position in group.tolist()]
     seen: dict[tuple[int, bytes], int] = {}
     with ThreadPoolExecutor(threads) as pool:
-        digests = pool.map(_digest, (files[position] for position in doubtful))
+        digests = read_each(
+            [files[position] for position in doubtful],
+            lambda some: pool.map(_digest, some),
+            cache,
+            lambda: Kept(["sha256"], bytes, bytes),
+        )
         for done, (position, digest) in enumerate(zip(doubtful, digests, strict=True)):
-            if digest is not None:
+            if not isinstance(digest, DocumentError):
                 key = int(sizes[position]), digest
                 first[position] = seen.setdefault(key, position)
             tell((done + 1) / len(doubtful))
     return first
 
 
-def _digest(file: Path) -> bytes | None:
-    """Return the SHA-256 of a file, or None if it cannot be read."""
+def _digest(file: Path) -> bytes | DocumentError:
+    """Return the SHA-256 of a file, or why it cannot be read."""
     digest = hashlib.sha256()
     try:
         with open_plain(file) as opened:
             while piece := opened.read(_PIECE):
                 digest.update(piece)
-    except OSError:
-        return None
+    except OSError as error:
+        return DocumentError(f"cannot be read ({error.strerror})")
     return digest.digest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,11 @@ def test_files_without_a_common_folder_keep_their_paths(photos: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--apply", "move"], "--apply move needs one folder"),
-        (["--apply", "trash", "x"], "--apply trash takes no folder, got x; put inputs before"),
-        (["--apply", "shred"], "--apply is 'shred'; expected move, hardlink, symlink, trash"),
+        (["--apply", "move"], "--apply move needs a folder: --apply move DIR"),
+        (["--apply", "move", "--json"], "--apply move needs a folder: --apply move DIR"),
+        (["--apply"], "--apply is ''; expected move DIR, hardlink, symlink, trash"),
+        (["--apply", "trash", "x"], "x: there is no such file or folder"),
+        (["--apply", "shred"], "--apply is 'shred'; expected move DIR, hardlink, symlink, trash"),
         (["--apply", "move", "photos/copies"], "is in the input folder photos"),
         (["--apply", "move", "taken"], "needs a folder, and taken is a file"),
         (["--apply", "trash", "--keep", "none"], "with --keep none, no similar file is kept"),
@@ -99,9 +102,31 @@ def test_what_is_refused_before_anything_is_read(
 ) -> None:
     (photos / "taken").write_text("")
     before = contents(photos)
-    assert main(["dedup", "photos", *words]) in (1, 2)
+    with suppress(SystemExit):  # of the parser
+        assert main(["dedup", "photos", *words]) in (1, 2)
     assert message in capsys.readouterr().err
     assert contents(photos) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--apply", "trash", "photos"],
+        ["--apply", "trash", "photos", "--json"],
+        ["--json", "--apply=trash", "photos"],
+        ["photos", "--apply", "trash"],
+        ["photos/trip", "--apply", "trash", "photos"],
+        ["--apply", "move", "copies", "photos"],
+        ["--apply=move", "copies", "photos"],
+        ["photos", "--apply=move", "copies"],
+    ],
+)
+def test_inputs_may_follow_the_action(
+    words: list[str], photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dedup", *words, "--json", "--dry-run", "--kind", "images"]) == 0
+    applied = json.loads(capsys.readouterr().out)["applied"]
+    assert len(applied["done"]) == 2 and applied["action"] in " ".join(words)
 
 
 def test_arguments_in_python(photos: Path) -> None:

@@ -19,13 +19,16 @@ from lookalike.shown import escape_terminal
 
 _NAMED = 20
 """Files that were left out, of which the names are printed."""
-_UNSET = {"device": "cpu", "engine": ("local", None)}
+_UNSET = {"device": "cpu", "engine": ("local", None), "cache": True}
 _SETTINGS = {one.name: one.default for one in fields(DedupSettings)}
 
 
 VALUES["KIND"] = kind_name
 KIND = f"""\
   --kind KIND=auto     kind of items: auto, {", ".join(KINDS)} (or from a plugin)"""
+NO_CACHE = """\
+  cache:--no-cache     read unchanged images, recordings and videos again, and keep nothing of them
+                       in the user's cache folder"""
 HASH = "  --hash NAME          image hash: dct, gradient or pdq (default: dct)"
 
 
@@ -64,7 +67,8 @@ def typed_options(options: argparse.Namespace) -> list[str]:
         value = getattr(options, name, None)
         if name in _SETTINGS:
             return name in typed or (isinstance(value, bool) and value != _SETTINGS[name])
-        return value not in (None, False, 0, _UNSET.get(name))
+        usual = (None, _UNSET[name]) if name in _UNSET else (None, False, 0)
+        return value not in usual
 
     return [name for name in OPTIONS if is_typed(name)]
 

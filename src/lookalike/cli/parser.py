@@ -143,6 +143,8 @@ class Parser(argparse.ArgumentParser):
     task, details, examples = "", "", ""
     expected = "are quotes missing around a text?"
     """What to say of words that have no place."""
+    rewrite: Callable[[list[str]], list[str]] = list
+    """Is given what was typed, and returns what is parsed."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(add_help=False, formatter_class=_Formatter, **settings)
@@ -208,6 +210,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Report unknown options before missing ones."""
         words = sys.argv[1:] if args is None else list(args)
+        words = args = self.rewrite(words)
         if self._commands() is None:
             for word in words[: words.index("--") if "--" in words else None]:
                 self._check_option(word)

@@ -103,6 +103,12 @@ def _pages(
         raise damaged(f"{seen} documents can be read, not {now.documents}")
 
 
+def pages_with_parts(docs: Collection, size: int) -> Iterator[list[tuple[Document, SignedParts]]]:
+    """Yield all documents with their parts, by id, at most `size` at a time."""
+    for rows in row_pages(docs, size, text=False):
+        yield docs._read(partial(documents_with_parts, ids=[row.id for row, _ in rows]))
+
+
 def documents_with(
     docs: Collection, ids: Sequence[str], text: bool, budget: Budget, vectors: bool = False
 ) -> list[Document | None]:

@@ -60,6 +60,7 @@ def dedup(
     rotated: bool = False,
     signer: AudioHash | None = None,
     work: str | os.PathLike[str] | None = None,
+    cache: bool = True,
     memory_limit: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
     device: str = "cpu",
@@ -146,7 +147,10 @@ def dedup(
         rotated: Also find copies of images that were turned by quarters or mirrored.
         signer: How recordings are compared (default: `la.AudioHash()`).
         work: A folder for texts, signatures and pairs: an interrupted job goes on there, and
-            another threshold needs no new signatures (default: a temporary folder).
+            another threshold needs no new signatures (default: a temporary folder). For images,
+            recordings and videos, what `cache` keeps is kept there instead.
+        cache: Keep what is compared of images, recordings and videos in the user's cache folder, so
+            that unchanged files are not read again.
         memory_limit: Bytes of memory for the job. Without it, the job takes about 600 MB plus 150
             bytes per document; decoders of images take at most 1 GiB, or 176 MiB per core.
         threads: The number of threads (default: all cores).

@@ -11,7 +11,7 @@ import numpy as np
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.errors import ArgumentError, Said
 from lookalike.storage import changes
-from lookalike.storage.changes import Changes, Duplicate
+from lookalike.storage.changes import Changes, Duplicate, LeftAlone
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import MediaResult
@@ -37,6 +37,7 @@ def apply_to_files(
         check_outside_folder(result.root, folder)
         _check_other_folder(result, folder)
     planned, left = changes.plan(_duplicates(result), action, folder)
+    left += _known_by_signatures(result)
     if dry_run or not planned:
         return Changes(action, planned, left)
     name = Path(f"dedup-{datetime.now():%Y%m%d-%H%M%S}.journal") if journal is None else journal
@@ -55,13 +56,25 @@ def _check_other_folder(result: MediaResult, folder: Path) -> None:
             )
 
 
+def _known_by_signatures(result: MediaResult) -> list[LeftAlone]:
+    """Return the dropped files whose old copy is not a file: nobody knows whether it is there."""
+    signed = (result.matched_old >= 0) & (result.matched_old < len(result.old_signed))
+    return [
+        LeftAlone(result.files[row], "the old copy is known only by its signature")
+        for row in np.flatnonzero(signed).tolist()
+    ]
+
+
 def _duplicates(result: MediaResult) -> list[Duplicate]:
     found = []
+    signed = len(result.old_signed)
     for row in np.flatnonzero(~result.keep).tolist():
         other, matched = int(result.duplicate_of[row]), int(result.matched_old[row])
         files, states = result.files, result.states
+        if 0 <= matched < signed:
+            continue
         if matched >= 0:
-            other, files, states = matched, result.old_files, result.old_states
+            other, files, states = matched - signed, result.old_files, result.old_states
         path = result.files[row]
         found.append(
             Duplicate(path, result.states[row], files[other], states[other], inside(result, path))

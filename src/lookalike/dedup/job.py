@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -23,6 +24,13 @@ from lookalike.dedup.decide import (
     split_old,
 )
 from lookalike.dedup.join import join_documents
+from lookalike.dedup.old import (
+    is_collection,
+    is_signed,
+    opened_collection,
+    signed_items,
+    write_texts,
+)
 from lookalike.dedup.pairs import Ints, count_every_pair, count_with_copies, in_order, most_similar
 from lookalike.dedup.propose import propose_pairs
 from lookalike.dedup.rarity import Rarity
@@ -44,13 +52,13 @@ from lookalike.jobs.documents import (
 from lookalike.jobs.work_folder import WorkFolder
 from lookalike.pages import PageLimits
 from lookalike.progress import Progress, listener
-from lookalike.signatures.files import load_signatures
 from lookalike.signatures.signer import DocumentSigner, Signer
-from lookalike.storage.files import file_errors
+from lookalike.storage.files import file_errors, temporary_folder
 
 STEPS = ("read", "collapse", "sign", "propose", "verify", "group", "write")
 
-_LOOKALIKE_SUFFIX = ".lookalike"
+_PREFIX = "lookalike-old-"
+TEXT = "text"
 
 
 def run_job(
@@ -75,52 +83,55 @@ def run_job(
     settings: DedupSettings,
 ) -> TextResult:
     """Run a job; see `lookalike.dedup`."""
-    old: Source | OldSignatures | None = None
-    if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
-        settings, old = _old_signatures(against, settings)
-    features, deciding = settings.feature_kind(), settings.keep_column
-    skip_bad = flag("skip_bad", skip_bad)
-    workers = thread_count(threads)
-    if one_of("device", device, DEVICES) == "gpu":
-        _check_gpu(settings)
-    if work is not None:
-        work = file_path("work", work)
-    if save_signatures is not None:
-        save_signatures = file_path("save_signatures", save_signatures)
-    if work is not None or save_signatures is not None:
-        features.check_persistent()
-    steps = JobProgress(listener(progress))
-    limit = memory_bytes(memory_limit)
-    reading = Reading(
-        format=format,
-        encoding=encoding,
-        html=html,
-        page_limits=page_limits,
-        filters=filters,
-        longest=longest_document(max_document, limit),
-        was_given=max_document is not None,
-    )
-    opened = reading.source(source, features, text, id, deciding)
-    if old is None and against is not None:
-        old = reading.old_source(against, features, opened.columns)
-    folder = WorkFolder(work)
-    job = DedupJob(
-        settings=settings,
-        skip_bad=skip_bad,
-        memory_limit=limit,
-        threads=workers,
-        device=device,
-        progress=steps,
-        work=folder,
-    )
-    try:
+    with ExitStack() as left:
+        old: Source | OldSignatures | None = None
+        identity: list[Any] | None = None  # of a collection that was written to a file
+        if is_collection(against):
+            settings, old, against, identity = _old_collection(against, settings, left)
+        elif is_signed(against, lists=False):
+            settings, old = _old_signatures(against, settings)
+        features, deciding = settings.feature_kind(), settings.keep_column
+        skip_bad = flag("skip_bad", skip_bad)
+        workers = thread_count(threads)
+        if one_of("device", device, DEVICES) == "gpu":
+            _check_gpu(settings)
+        if work is not None:
+            work = file_path("work", work)
+        if save_signatures is not None:
+            save_signatures = file_path("save_signatures", save_signatures)
+        if work is not None or save_signatures is not None:
+            features.check_persistent()
+        steps = JobProgress(listener(progress))
+        limit = memory_bytes(memory_limit)
+        reading = Reading(
+            format=format,
+            encoding=encoding,
+            html=html,
+            page_limits=page_limits,
+            filters=filters,
+            longest=longest_document(max_document, limit),
+            was_given=max_document is not None,
+        )
+        opened = reading.source(source, features, text, id, deciding)
+        if old is None and against is not None:
+            old = reading.old_source(against, features, opened.columns)
+            old = replace(old, made_from=identity)
+        folder = WorkFolder(work)
+        left.callback(folder.close)
+        job = DedupJob(
+            settings=settings,
+            skip_bad=skip_bad,
+            memory_limit=limit,
+            threads=workers,
+            device=device,
+            progress=steps,
+            work=folder,
+        )
         with limited(*job.limits):
             result = _steps(job, opened, old)
             if save_signatures is not None:
                 result.save_signatures(save_signatures)
             return result
-    finally:
-        folder.close()
 
 
 def _check_gpu(settings: DedupSettings) -> None:
@@ -306,7 +317,7 @@ def _conclude(
 
 
 def _old_signatures(
-    against: str | os.PathLike[str], settings: DedupSettings
+    against: Any, settings: DedupSettings, identity: list[Any] | None = None
 ) -> tuple[DedupSettings, OldSignatures]:
     """Return the signatures of an old corpus, and settings with its features if these are open.
 
@@ -318,21 +329,47 @@ def _old_signatures(
             f" compares documents, and {against} has only signatures; give the old corpus itself, "
             "or leave one of them out",
         )
-    saved = load_signatures(against)
+    saved = signed_items(against, TEXT)
+    signer = saved.signer
+    if signer is None or saved.parts:
+        raise ArgumentError(
+            Said("against"),
+            f" is {saved.name}, which does not have signatures of documents with their signer. "
+            "Give a file that `lookalike sign` wrote, an index of one, or the old corpus",
+        )
     if settings.features_open:
-        settings = _with_features_of(saved.signer, settings)
-    if saved.signer != settings.signer():
+        settings = _with_features_of(signer, settings)
+    if signer != settings.signer():
         raise FormatError(
-            f"{against} was signed by ",
-            saved.signer.said(),
+            f"{saved.name} was signed by ",
+            signer.said(),
             ", but this job signs by ",
             settings.signer().said(),
             "; sign both in the same way",
         )
-    with file_errors(Path(against), "read"):
-        state = Path(against).stat()
-    identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
+    if identity is None and isinstance(against, str | os.PathLike):
+        with file_errors(Path(against), "read"):
+            state = Path(against).stat()
+        identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
+    elif identity is None:
+        identity = ["index", hashlib.sha256(saved.signatures.data).hexdigest()]
     return settings, OldSignatures(saved.signatures, saved.ids, identity)
+
+
+def _old_collection(
+    against: Any, settings: DedupSettings, left: ExitStack
+) -> tuple[DedupSettings, OldSignatures | None, Path | None, list[Any]]:
+    """Return the documents of a collection: a file of their texts, or signatures if it has none.
+
+    Also returns settings with its features, and what tells this version of the collection.
+    """
+    with opened_collection(against, TEXT) as collection:
+        identity = [repr(collection), collection.version]
+        path = left.enter_context(temporary_folder(_PREFIX)) / "old.jsonl"
+        if write_texts(collection, path):
+            return settings, None, path, identity
+        settings, old = _old_signatures(collection, settings, identity)
+        return settings, old, None, identity
 
 
 def _with_features_of(signer: Signer, settings: DedupSettings) -> DedupSettings:

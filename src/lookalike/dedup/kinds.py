@@ -51,7 +51,6 @@ class Option:
 _NO_TEXTS = "texts are not compared"
 _TEXT_ONLY = Option("text spark", {"vectors": _NO_TEXTS})
 _MEMORY = "Spark's own settings say how much memory its workers have"
-_IN_MEMORY = "vectors are held in memory"
 
 _BY_COSINE = Said("use threshold=T, a cosine", "use --threshold T, a cosine")
 _INSTEAD: dict[str, dict[str, str | Said]] = {
@@ -126,8 +125,9 @@ OPTIONS: dict[str, Option] = {
             "spark": "`lookalike sign` saves signatures",
         },
     ),
-    "work": Option("text spark", {"vectors": _IN_MEMORY}),
-    "memory_limit": Option("text media", {"vectors": _IN_MEMORY, "spark": _MEMORY}),
+    "work": Option("text vectors media spark"),
+    "cache": Option("media"),
+    "memory_limit": Option("text vectors media", {"spark": _MEMORY}),
     "threads": Option(
         "text vectors media", {"spark": "Spark's own settings say how many cores its workers have"}
     ),

@@ -621,20 +621,25 @@ class MediaResult(DedupResult):
     descriptions: Sequence[str]
     distance: NDArray[np.int32]
     """The distance as the medium counts it; -1 for kept files, or where it counts none."""
+    old_signed: Sequence[str] = ()
+    """The ids of items of `against` that are known only by their signatures; they come first."""
     old_files: Sequence[Path] = ()
     """The files of `against`."""
     problems: Sequence[Problem]
     """Files that were left out, by path, with the reason."""
+    known: int = 0
+    """Files of which an earlier run had kept all that is needed, so that they were not read."""
 
     @property
     def old(self) -> int:
-        """The number of old files; 0 without `against`."""
-        return len(self.old_files)
+        """The number of old items; 0 without `against`."""
+        return len(self.old_signed) + len(self.old_files)
 
     def old_id(self, row: int) -> str:
-        """Return the path of an old file."""
-        last = max(0, len(self.old_files) - 1)
-        return str(self.old_files[whole_number("row", row, at_least=0, at_most=last)])
+        """Return the path of an old file, or the id of an item that has only a signature."""
+        place = whole_number("row", row, at_least=0, at_most=max(0, self.old - 1))
+        signed = len(self.old_signed)
+        return self.old_signed[place] if place < signed else str(self.old_files[place - signed])
 
     @cached_property
     def names(self) -> list[str]:
@@ -767,11 +772,15 @@ class MediaResult(DedupResult):
             old=with_article(self.medium.noun),
             equal="the same file, byte for byte",
             near=self.medium.criterion(),
+            estimated=self.medium.signed_criterion(),
             whose="",
             saved=", if the others are deleted",
             no_features=self.medium.no_features,
             left_out="could not be read",
             other_files=f"not {self.kind}: not looked at",
+            more=[("not read again", f"{self.known:,}", "unchanged since an earlier run")]
+            if self.known
+            else [],
         )
 
     def described(self) -> dict[str, Any]:

@@ -366,7 +366,8 @@ def _path(result: MediaResult, row: int) -> str:
 
 
 def _old_path(result: MediaResult, row: int) -> str:
-    return _text(result.old_files[row])
+    signed = len(result.old_signed)
+    return result.old_id(row) if row < signed else _text(result.old_files[row - signed])
 
 
 def _text(file: Path) -> str:

@@ -16,7 +16,9 @@ from lookalike.errors import DocumentError
 from lookalike.images.decode import SUFFIXES, TURNS, is_image, is_one_image
 from lookalike.images.details import MOST_POINTS, THUMBNAIL, Points, turned_thumbnails
 from lookalike.images.image_hash import HashedImage, ImageHash
+from lookalike.images.kept import kept_of_images
 from lookalike.images.same import RULES, PointIndex, same_in_place
+from lookalike.images.signed import most_differing, pairs_by_hashes, signer_of
 from lookalike.images.thumbnails import image_tag, small_jpeg_of
 from lookalike.images.workers import LEAST_MEMORY
 from lookalike.indexes import SliceIndex
@@ -28,14 +30,17 @@ from lookalike.media import (
     Read,
     SignedFile,
     SignedFiles,
+    SignedItems,
     SimilarPairs,
     Tell,
     memory_for_decoders,
     picture_address,
+    read_each,
     readable,
     split_problems,
 )
 from lookalike.signatures import estimated_similarity
+from lookalike.storage.file_cache import FileCache, Kept
 
 _THUMBNAIL = 240
 _ORIENTATIONS = 8
@@ -125,9 +130,17 @@ class ImageMedium(Medium[HashedImages]):
 
     @classmethod
     def sign_files(
-        cls, signer: ImageHash, files: Sequence[Path], *, threads: int, tell: Tell
+        cls,
+        signer: ImageHash,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        cache: FileCache | None = None,
     ) -> SignedFiles:
-        good, hashed, problems = split_problems(files, signer.each(files, threads=threads), tell)
+        read = partial(signer.each, threads=threads)
+        each = read_each(files, read, cache, partial(kept_of_images, signer, 1, None))
+        good, hashed, problems = split_problems(files, each, tell)
         rows = np.array([one.signatures[0] for one in hashed], np.uint8)
         quality = [one.quality for one in hashed]
         clear = np.array(quality, np.int64) >= signer.least_quality
@@ -149,18 +162,36 @@ class ImageMedium(Medium[HashedImages]):
         return f"the same picture{turned}{part} (threshold {self.threshold})"
 
     def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+        self,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        memory: int | None = None,
+        cache: FileCache | None = None,
     ) -> Read[HashedImages]:
-        orientations = _ORIENTATIONS if self.rotated else 1
+        orientations, points = self._wanted
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY, orientations * _BYTES_A_FILE)
-        each = self.signer.each(
-            files,
+        read = partial(
+            self.signer.each,
             orientations=orientations,
-            points=MOST_POINTS if self.rule.part else 0,
+            points=points,
             threads=threads,
             memory=room,
         )
+        each = read_each(files, read, cache, self._kept)
         return self.collected(*split_problems(files, each, tell))
+
+    @property
+    def _wanted(self) -> tuple[int, int]:
+        """How many orientations and points of an image are compared."""
+        return _ORIENTATIONS if self.rotated else 1, MOST_POINTS if self.rule.part else 0
+
+    def _kept(self) -> Kept[HashedImage]:
+        return kept_of_images(self.signer, *self._wanted)
+
+    def made_by(self) -> Sequence[Any]:
+        return self._kept().made_by
 
     def collected(
         self, files: Sequence[Path], hashed: Sequence[HashedImage], problems: list[Problem]
@@ -254,6 +285,43 @@ class ImageMedium(Medium[HashedImages]):
         order = _first_of_each(left, right, -shared)
         distance = np.full(len(order), -1, np.int32)
         return SimilarPairs(left[order], right[order], shared[order], distance)
+
+    def signed_pairs(
+        self,
+        read: Read[HashedImages],
+        signed: SignedItems,
+        *,
+        threads: int,
+        memory: int | None = None,
+        cache: FileCache | None = None,
+    ) -> SimilarPairs:
+        signer, content = signer_of(signed, self.signer), read.content
+        hashes = content.signatures
+        quality = np.array(read.facts["quality"], np.int64)
+        if signer != self.signer:
+            turns = hashes.shape[1]
+            room = memory_for_decoders(memory, len(read.files), LEAST_MEMORY)
+            each = read_each(
+                read.files,
+                partial(signer.each, orientations=turns, threads=threads, memory=room),
+                cache,
+                partial(kept_of_images, signer, turns, None),
+            )
+            hashes = np.zeros((len(read.files), turns, signer.bits // 8), np.uint8)
+            quality = np.full(len(read.files), -1, np.int64)
+            for row, one in enumerate(each):
+                if not isinstance(one, DocumentError):  # a file may be gone since
+                    hashes[row], quality[row] = one.signatures, one.quality
+        most = most_differing(signer, quality)
+        left, right, distance = pairs_by_hashes(signed.signatures, hashes, most, threads=threads)
+        order = _first_of_each(left, right, distance)
+        left, right, distance = left[order], right[order], distance[order]
+        return SimilarPairs(
+            left, right, estimated_similarity(signer, distance, signer.bits), distance
+        )
+
+    def signed_criterion(self) -> str:
+        return "hashes that differ in few bits, for as many as are clear"
 
     def describe_pair(self, similarity: float, distance: int) -> str:
         if distance < 0:

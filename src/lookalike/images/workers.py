@@ -15,12 +15,21 @@ from typing import Any
 
 from lookalike.errors import DocumentError
 from lookalike.images.decode import ImageSource, MemoryNeededError, is_in_memory, pillow, small_jpeg
-from lookalike.processes import Failure, MemoryBudget, Stop, Task, run, run_in_order
+from lookalike.processes import (
+    Failure,
+    MemoryBudget,
+    Stop,
+    Task,
+    keep_freed_memory,
+    run,
+    run_in_order,
+)
 
 HASH, THUMBNAIL = "hash", "thumbnail"
 NEEDS_MEMORY = "needs memory"
 _SECONDS = 60  # processor time for one image
 _SPARE = 32 << 20  # bytes that a decoder may take beyond those counted for its image
+_KEPT = 8 << 20  # freed bytes that a worker keeps, which are part of those
 _PROCESS = 48 << 20  # bytes of a worker without an image
 _USUAL = 96 << 20  # bytes that an image may take without waiting
 LEAST_MEMORY = _USUAL + _SPARE + _PROCESS
@@ -28,7 +37,7 @@ LEAST_MEMORY = _USUAL + _SPARE + _PROCESS
 DEFAULT_MEMORY = max(1 << 30, LEAST_MEMORY * (os.cpu_count() or 1))
 """Bytes for all decoders of this process together by default."""
 _SHARED = MemoryBudget(DEFAULT_MEMORY)
-_BATCH = 8
+_BATCH = 32
 _BATCH_BYTES = 4 << 20
 
 Wanted = tuple[Any, ...]
@@ -170,6 +179,7 @@ def _decoder() -> Callable[..., Any]:
     """
     from lookalike.images.image_hash import ImageHash, hashed_image  # which imports this module
 
+    keep_freed_memory(_KEPT)
     image: Any = import_module("PIL.Image")
     image.init()
     warnings.simplefilter("ignore")

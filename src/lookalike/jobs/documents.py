@@ -116,12 +116,14 @@ class Source:
     corpus: Corpus
     columns: Columns
     identity: list[Any] | None  # its state when the job began; see `Corpus.identity`
+    made_from: list[Any] | None = None  # the state of what a temporary file was made from
 
     def described(self) -> list[Any]:
         """Return what the documents depend on."""
         corpus = self.corpus
         filters = [] if corpus.described is None else [corpus.described]
-        return [self.identity, corpus.format, self.columns.to_dict(), corpus.max_document, *filters]
+        known_by = self.identity if self.made_from is None else self.made_from
+        return [known_by, corpus.format, self.columns.to_dict(), corpus.max_document, *filters]
 
 
 @dataclass(frozen=True, kw_only=True)

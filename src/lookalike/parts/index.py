@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, Self, SupportsIndex
 
@@ -22,6 +22,7 @@ from lookalike.indexes.base import StoredIndex
 from lookalike.indexes.keys import key_arrays, restored_keys
 from lookalike.indexes.kinds import KINDS, signature_index_in
 from lookalike.parts.segment import MOST_PARTS, Integers, Item, Segment, distinct, merged, tidied
+from lookalike.parts.signer import SignedParts
 from lookalike.parts.votes import Indexed, PartAnswer, Reach, ballots
 from lookalike.shown import brief, counted
 from lookalike.signatures import as_signatures
@@ -250,6 +251,16 @@ class PartIndex(StoredIndex):
     def items(self) -> list[Item]:
         """Return all items, in the order in which they were added."""
         return list(self._known)
+
+    def living(self) -> Iterator[tuple[Item, SignedParts]]:
+        """Yield all items with their parts, in the order in which they were added."""
+        for one in self.settled():
+            segment = one.segment
+            for place, item in enumerate(segment.ids):
+                if segment.removed is None or not segment.removed[place]:
+                    own = slice(segment.begins[place], segment.begins[place + 1])
+                    rows = segment.words[segment.part_words[own]]
+                    yield item, SignedParts(rows, np.array(segment.offsets[own], np.int64))
 
     @property
     def part_count(self) -> int:

@@ -6,7 +6,8 @@ import base64
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat
@@ -16,13 +17,16 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import instance, share
+from lookalike.errors import ArgumentError, Said
 from lookalike.media import (
     Medium,
     Read,
     SignedFile,
+    SignedItems,
     SimilarPairs,
     Tell,
     memory_for_decoders,
+    read_each,
     readable,
     split_problems,
 )
@@ -30,7 +34,13 @@ from lookalike.parts.index import PartIndex
 from lookalike.parts.signer import SignedParts
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, AudioInfo, is_audio
-from lookalike.recordings.workers import LEAST_MEMORY, excerpt_of, read_recordings
+from lookalike.recordings.workers import (
+    LEAST_MEMORY,
+    excerpt_of,
+    kept_of_recordings,
+    read_recordings,
+)
+from lookalike.storage.file_cache import FileCache
 
 _THRESHOLD = 0.8
 # Smaller differences (in seconds, or as factors) are due to padding and filters.
@@ -93,12 +103,19 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         return f"the same over {self.threshold:.0%} of the longer one"
 
     def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+        self,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        memory: int | None = None,
+        cache: FileCache | None = None,
     ) -> Read[list[Fingerprint]]:
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
         if room is not None:
             threads = min(threads, room // LEAST_MEMORY)
-        found = read_recordings(files, self.signer, threads=threads)
+        read = partial(read_recordings, hash=self.signer, threads=threads)
+        found = read_each(files, read, cache, partial(kept_of_recordings, self.signer))
         good, fingerprints, problems = split_problems(files, found, tell)
         infos = [one.info for one in fingerprints]
         return Read(
@@ -111,8 +128,40 @@ class RecordingMedium(Medium[list[Fingerprint]]):
             without_features=np.array([len(one.words) == 0 for one in fingerprints], bool),
         )
 
+    def made_by(self) -> Sequence[Any]:
+        return kept_of_recordings(self.signer).made_by
+
     def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> SimilarPairs:
         return similar_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
+
+    def signed_pairs(
+        self,
+        read: Read[list[Fingerprint]],
+        signed: SignedItems,
+        *,
+        threads: int,
+        memory: int | None = None,
+        cache: FileCache | None = None,
+    ) -> SimilarPairs:
+        if signed.signer != self.signer:
+            raise ArgumentError(
+                Said("against"),
+                f" is {signed.name}, which was not signed by ",
+                self.signer.said(),
+                ", as this job signs; expected the same signer",
+            )
+        unknown = AudioInfo(0.0, 0, 0, "", lossless=False)
+        old = [
+            Fingerprint(
+                np.ascontiguousarray(rows).view("<u4").reshape(-1).astype(np.uint32),
+                offsets,
+                unknown,
+            )
+            for rows, offsets in signed.parts
+        ]
+        every = [*old, *read.content]
+        pairs = similar_pairs(every, self.signer, self.threshold, threads=threads, old=len(old))
+        return replace(pairs, right=pairs.right - len(old))
 
     def merits(self, read: Read[list[Fingerprint]], pairs: SimilarPairs) -> NDArray[np.int64]:
         merits = np.zeros(len(read.files), np.int64)
@@ -210,12 +259,14 @@ def similar_pairs(
     *,
     threads: int = 1,
     tell: Tell | None = None,
+    old: int = 0,
 ) -> SimilarPairs:
     """Return the pairs that are equal over at least this share of the longer recording.
 
     Words that two recordings share at one offset propose a pair; all words at that offset decide.
+    With `old`, each pair has one of the first `old` recordings and one of the others.
     """
-    proposed = _proposed(recordings, hash, threads, tell)
+    proposed = _proposed(recordings, hash, threads, tell, old)
     pairs = np.array(sorted(proposed), np.int64).reshape(-1, 2)
     shares = np.array(
         [
@@ -230,19 +281,21 @@ def similar_pairs(
 
 
 def _proposed(
-    recordings: Sequence[Fingerprint], hash: AudioHash, threads: int, tell: Tell | None
+    recordings: Sequence[Fingerprint], hash: AudioHash, threads: int, tell: Tell | None, old: int
 ) -> dict[tuple[int, int], int]:
     """Return proposed pairs, and how much later the words of the left one are in the right one."""
     index = PartIndex(AudioHash.bits)
-    told = [place for place, one in enumerate(recordings) if len(one.words)]
+    asking = [place for place, one in enumerate(recordings) if len(one.words)]
+    told = [place for place in asking if place < old] if old else asking
+    asking = [place for place in asking if place >= old]
     index.add_many(
         told,
         [recordings[place].signatures for place in told],
         [recordings[place].offsets for place in told],
     )
     proposed: dict[tuple[int, int], int] = {}
-    for start in range(0, len(told), _TOGETHER):
-        some = told[start : start + _TOGETHER]
+    for start in range(0, len(asking) if told else 0, _TOGETHER):
+        some = asking[start : start + _TOGETHER]
         asked = [slice(None, None, -(-len(recordings[one].words) // _ASKED)) for one in some]
         answers = index.search_many(
             [recordings[one].signatures[own] for one, own in zip(some, asked, strict=True)],
@@ -259,7 +312,7 @@ def _proposed(
                     later = match.offset if one < other else -match.offset
                     proposed.setdefault((min(one, other), max(one, other)), later)
         if tell is not None:
-            tell(min(1.0, (start + _TOGETHER) / len(told)))
+            tell(min(1.0, (start + _TOGETHER) / len(asking)))
     return proposed
 
 

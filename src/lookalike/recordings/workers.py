@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from lookalike.checks import optional_module
 from lookalike.errors import DocumentError
 from lookalike.processes import Failure, Stop, Task, keep_freed_memory, run, run_in_order
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
+from lookalike.recordings.chromaprint import find_program
 from lookalike.recordings.decode import AudioInfo, excerpt
+from lookalike.storage.file_cache import Kept, packed, unpacked
 
 _SECONDS, _EXCERPT_SECONDS = 1800, 30  # processor time that a file may take
 _MEMORY = 384 << 20  # bytes that decoding a file may take; few files take a tenth of it
@@ -45,6 +49,25 @@ def read_recordings(
                 yield Fingerprint(words, offsets, AudioInfo(*found[2]))
 
     return run_in_order(read, files, threads=threads)
+
+
+def kept_of_recordings(hash: AudioHash) -> Kept[Fingerprint]:
+    """Return what is kept of recordings, so that unchanged files need not be read again."""
+    library = optional_module("soundfile", "reading recordings", extra="audio")
+    versions = library.__version__, library.__libsndfile_version__
+    made_by: list[Any] = ["recordings", versions, hash.to_dict()]
+    if hash.kind == "chromaprint":
+        program = Path(find_program())
+        made_by.append([str(program), program.stat().st_mtime_ns])
+
+    def pack(one: Fingerprint) -> bytes:
+        return zlib.compress(packed(astuple(one.info), one.words, one.offsets), 1)
+
+    def unpack(data: bytes) -> Fingerprint:
+        info, (words, offsets) = unpacked(zlib.decompress(data))
+        return Fingerprint(words, offsets, AudioInfo(*info))
+
+    return Kept(made_by, pack, unpack)
 
 
 def excerpt_of(file: Path, most: int) -> bytes | None:

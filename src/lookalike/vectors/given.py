@@ -11,6 +11,7 @@ from lookalike.checks import as_array
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.shown import brief
 
+_CHECKED = 1 << 22  # values that are looked at together
 Vectors = NDArray[Any]  # float32 or float16, in C order, all finite
 
 
@@ -73,7 +74,7 @@ def _finite(
     else:
         with np.errstate(over="ignore", invalid="ignore"):
             rows = np.ascontiguousarray(array, dtype)
-    if not np.isfinite(rows).all():
+    if not _all_finite(rows):
         bad = ~np.isfinite(rows).all(axis=1)
         row = int(bad.argmax())
         given = np.asarray(array[row], np.float64)
@@ -86,6 +87,12 @@ def _finite(
             problem = "has a value that is infinite or not a number; leave it out or replace it"
         raise DocumentError(f"vector {_number(row, numbers)} {problem}")
     return rows
+
+
+def _all_finite(rows: NDArray[Any]) -> bool:
+    """Return whether all values are finite, looking at some rows at a time to save memory."""
+    step = max(1, _CHECKED // max(1, rows.shape[1]))
+    return all(np.isfinite(rows[at : at + step]).all() for at in range(0, len(rows), step))
 
 
 def _number(row: int, numbers: NDArray[np.int64] | None) -> int:

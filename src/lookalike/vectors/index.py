@@ -24,6 +24,7 @@ from lookalike.indexes import ClusterIndex
 from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, described
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.kinds import signature_index_in
+from lookalike.indexes.results import NO_LIMIT
 from lookalike.indexes.rows import as_ids, check_ids
 from lookalike.indexes.tuning import Option, SelfTuned, Tuning
 from lookalike.shown import counted
@@ -371,6 +372,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
         *,
         recall: SupportsFloat | None = None,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        candidates: SupportsIndex | None = None,
         threads: SupportsIndex | None = None,
     ) -> VectorPairs:
         """Return every pair of vectors whose cosine is at least `similarity`, each once.
@@ -380,10 +382,12 @@ class VectorIndex(SelfTuned, GrowingIndex):
             recall: Compare a pair at the similarity with at least this probability, by its
                 signatures (default: compare all pairs). Faster for high similarities.
             limit: Maximum number of pairs.
+            candidates: Maximum number of pairs that signatures propose, which take 20 bytes each
+                (default: no limit).
             threads: Number of threads (default: all cores).
 
         Raises:
-            ResultTooLargeError: If there are more pairs than `limit`.
+            ResultTooLargeError: If there are more pairs than `limit`, or than `candidates`.
         """
         self._need_vectors("pairs", "use la.ClusterIndex with signatures for pairs by bits")
         least, workers = as_cosine(similarity), thread_count(threads)
@@ -392,7 +396,10 @@ class VectorIndex(SelfTuned, GrowingIndex):
         self._verify_rest()
         if chance is None or chance == 1:
             return all_pairs(self._parts.store, least, most, workers)
-        return pairs_by_signatures(self._parts, least, chance, most, workers)
+        near = NO_LIMIT
+        if candidates is not None:
+            near = whole_number("candidates", candidates, at_least=0)
+        return pairs_by_signatures(self._parts, least, chance, most, workers, near)
 
     def tune(
         self,

@@ -511,11 +511,14 @@ def near_by_signatures(
 
 
 def pairs_by_signatures(
-    parts: Parts, least: float, recall: float, limit: int, threads: int
+    parts: Parts, least: float, recall: float, limit: int, threads: int, most_near: int = NO_LIMIT
 ) -> VectorPairs:
-    """Return pairs that are similar enough and have signatures within the radius."""
+    """Return pairs that are similar enough and have signatures within the radius.
+
+    At most `most_near` pairs may have such signatures, else `ResultTooLargeError` is raised.
+    """
     radius = radius_for(least, parts.signer.bits, recall)
-    near = parts.signatures.pairs(radius, limit=NO_LIMIT, threads=threads)
+    near = parts.signatures.pairs(radius, limit=most_near, threads=threads)
     store = parts.store
     check_places(store, near.right)
     found: list[_PairColumns] = []

@@ -20,7 +20,7 @@ BYTES = 32  # of a hash
 LEAST_QUALITY = 30
 """Minimum quality of a frame that votes: black and plain frames are alike in all films."""
 _SAME = 12  # bits within which a frame repeats the last one
-_REPEATED = 1000  # milliseconds after which a frame that repeats the last one counts again
+REPEATED = 1000  # milliseconds after which a frame that repeats the last one counts again
 _FIELDS = 4  # of a line of vPDQ text
 
 
@@ -87,7 +87,7 @@ def voting_frames(
     votes = quality >= LEAST_QUALITY
     last = -1
     for at in np.flatnonzero(votes).tolist():
-        if last >= 0 and offsets[at] - offsets[last] < _REPEATED:
+        if last >= 0 and offsets[at] - offsets[last] < REPEATED:
             differ = np.bitwise_count(signatures[at] ^ signatures[last]).sum(dtype=np.int64)
             if differ <= _SAME:
                 votes[at] = False

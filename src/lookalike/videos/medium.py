@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat
@@ -13,24 +15,28 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import one_of, share
+from lookalike.errors import ArgumentError, Said
 from lookalike.media import (
     PREVIEW_BYTES,
     PREVIEW_SIDE,
     Medium,
     Read,
     SignedFile,
+    SignedItems,
     SimilarPairs,
     Tell,
     memory_for_decoders,
     picture_address,
+    read_each,
     readable,
     split_problems,
 )
 from lookalike.parts.index import PartIndex
+from lookalike.storage.file_cache import FileCache
 from lookalike.videos.decode import STEP, SUFFIXES, container_of
-from lookalike.videos.frames import LEAST_QUALITY, VideoFrames, VideoInfo
+from lookalike.videos.frames import LEAST_QUALITY, REPEATED, VideoFrames, VideoInfo
 from lookalike.videos.video_hash import RADIUS, VideoHash
-from lookalike.videos.workers import LEAST_MEMORY, picture_of, read_videos
+from lookalike.videos.workers import LEAST_MEMORY, kept_of_videos, picture_of, read_videos
 
 _THRESHOLD = 0.8
 _ASKED = 512  # frames of a video, from all over it, that propose others
@@ -99,12 +105,19 @@ class VideoMedium(Medium[list[VideoFrames]]):
         return f"the same over {self.threshold:.0%} of the {self._of} one"
 
     def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+        self,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        memory: int | None = None,
+        cache: FileCache | None = None,
     ) -> Read[list[VideoFrames]]:
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
         if room is not None:
             threads = min(threads, room // LEAST_MEMORY)
-        good, videos, problems = split_problems(files, read_videos(files, threads=threads), tell)
+        found = read_each(files, partial(read_videos, threads=threads), cache, kept_of_videos)
+        good, videos, problems = split_problems(files, found, tell)
         infos = [one.info for one in videos]
         return Read(
             files=good,
@@ -116,8 +129,36 @@ class VideoMedium(Medium[list[VideoFrames]]):
             without_features=np.array([not one.voting.any() for one in videos], bool),
         )
 
+    def made_by(self) -> Sequence[Any]:
+        return kept_of_videos().made_by
+
     def pairs(self, read: Read[list[VideoFrames]], *, threads: int, tell: Tell) -> SimilarPairs:
         return similar_pairs(read.content, self.threshold, self._of, threads=threads, tell=tell)
+
+    def signed_pairs(
+        self,
+        read: Read[list[VideoFrames]],
+        signed: SignedItems,
+        *,
+        threads: int,
+        memory: int | None = None,
+        cache: FileCache | None = None,
+    ) -> SimilarPairs:
+        if signed.signer != self.signer:
+            raise ArgumentError(
+                Said("against"),
+                f" is {signed.name}, which was not signed by ",
+                self.signer.said(),
+                "; expected a collection of videos",
+            )
+        every = [*(frames_of(*parts) for parts in signed.parts), *read.content]
+        pairs = similar_pairs(
+            every, self.threshold, self._of, threads=threads, old=len(signed.parts)
+        )
+        return replace(pairs, right=pairs.right - len(signed.parts))
+
+    def signed_criterion(self) -> str:
+        return f"{self.criterion()}, by the frames that a collection has"
 
     def merits(self, read: Read[list[VideoFrames]], pairs: SimilarPairs) -> NDArray[np.int64]:
         merits = np.zeros(len(read.files), np.int64)
@@ -165,6 +206,25 @@ def _described(info: VideoInfo) -> str:
     )
 
 
+def frames_of(signatures: NDArray[np.uint8], offsets: NDArray[np.int64]) -> VideoFrames:
+    """Return the frames of a video of which only those that vote are known.
+
+    A frame that repeats the one before it does not vote, so each is repeated until the next one, or
+    for as long as repeated frames can be left out.
+    """
+    times = np.append(offsets[1:], offsets[-1:] + STEP) - offsets
+    counts = np.clip(times // STEP, 1, REPEATED // STEP)
+    begins = np.repeat(np.cumsum(counts) - counts, counts)
+    more = (np.arange(int(counts.sum())) - begins) * STEP
+    seconds = float(offsets[-1] + STEP) / 1000 if len(offsets) else 0.0
+    return VideoFrames(
+        np.repeat(signatures, counts, axis=0),
+        np.repeat(offsets, counts) + more,
+        np.full(len(more), LEAST_QUALITY, np.uint8),
+        VideoInfo(seconds, 0, 0, 0.0, "", ""),
+    )
+
+
 def similar_pairs(
     videos: Sequence[VideoFrames],
     least: float,
@@ -172,13 +232,15 @@ def similar_pairs(
     *,
     threads: int = 1,
     tell: Tell | None = None,
+    old: int = 0,
 ) -> SimilarPairs:
     """Return the pairs that show the same over at least this share of the longer or shorter one.
 
     Frames that two videos share at one offset propose a pair; all frames at that offset decide. The
-    distance is how much later the shared part begins in one of the two, in milliseconds.
+    distance is how much later the shared part begins in one of the two, in milliseconds. With
+    `old`, each pair has one of the first `old` videos and one of the others.
     """
-    proposed = _proposed(videos, threads, tell)
+    proposed = _proposed(videos, threads, tell, old)
     pairs = np.array(sorted(proposed), np.int64).reshape(-1, 2)
     found = [
         same_share(videos[left], videos[right], proposed[left, right], of)
@@ -193,18 +255,20 @@ def similar_pairs(
 
 
 def _proposed(
-    videos: Sequence[VideoFrames], threads: int, tell: Tell | None
+    videos: Sequence[VideoFrames], threads: int, tell: Tell | None, old: int
 ) -> dict[tuple[int, int], int]:
     """Return proposed pairs, and how much later the frames of the left one are in the right one."""
     voting = [one.voting for one in videos]
-    told = [place for place, chosen in enumerate(voting) if chosen.any()]
-    rows = {place: videos[place].signatures[voting[place]] for place in told}
-    offsets = {place: videos[place].offsets[voting[place]] for place in told}
+    asking = [place for place, chosen in enumerate(voting) if chosen.any()]
+    rows = {place: videos[place].signatures[voting[place]] for place in asking}
+    offsets = {place: videos[place].offsets[voting[place]] for place in asking}
+    told = [place for place in asking if place < old] if old else asking
+    asking = [place for place in asking if place >= old]
     index = PartIndex(VideoHash.bits)
-    index.add_many(told, list(rows.values()), list(offsets.values()))
+    index.add_many(told, [rows[one] for one in told], [offsets[one] for one in told])
     proposed: dict[tuple[int, int], int] = {}
-    for start in range(0, len(told), _TOGETHER):
-        some = told[start : start + _TOGETHER]
+    for start in range(0, len(asking) if told else 0, _TOGETHER):
+        some = asking[start : start + _TOGETHER]
         asked = [slice(None, None, -(-len(rows[one]) // _ASKED)) for one in some]
         answers = index.search_many(
             [rows[one][own] for one, own in zip(some, asked, strict=True)],
@@ -221,7 +285,7 @@ def _proposed(
                     later = match.offset if one < other else -match.offset
                     proposed.setdefault((min(one, other), max(one, other)), later)
         if tell is not None:
-            tell(min(1.0, (start + _TOGETHER) / len(told)))
+            tell(min(1.0, (start + _TOGETHER) / len(asking)))
     return proposed
 
 

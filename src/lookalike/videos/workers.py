@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from lookalike.checks import optional_module
 from lookalike.errors import DocumentError
 from lookalike.processes import Failure, Stop, Task, run, run_in_order
+from lookalike.storage.file_cache import Kept, packed, unpacked
 from lookalike.videos.decode import av, read_frames, small_jpeg
 from lookalike.videos.frames import BYTES, VideoFrames, VideoInfo
 
@@ -45,6 +47,21 @@ def read_videos(
                 )
 
     return run_in_order(read, files, threads=threads)
+
+
+def kept_of_videos() -> Kept[VideoFrames]:
+    """Return what is kept of videos, so that unchanged files need not be read again."""
+
+    def pack(one: VideoFrames) -> bytes:
+        arrays = one.signatures, one.offsets, one.quality
+        return zlib.compress(packed(astuple(one.info), *arrays), 1)
+
+    def unpack(data: bytes) -> VideoFrames:
+        info, (signatures, offsets, quality) = unpacked(zlib.decompress(data))
+        return VideoFrames(signatures, offsets, quality, VideoInfo(*info))
+
+    library = optional_module("av", "reading videos", extra="video")
+    return Kept(["videos", library.__version__, library.library_versions], pack, unpack)
 
 
 def picture_of(file: Path | bytes, size: int, most: int) -> tuple[bytes, int, int] | None:

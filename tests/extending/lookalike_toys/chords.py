@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lookalike.errors import DocumentError
 from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell
 from lookalike.signatures import Signer
+from lookalike.storage.file_cache import FileCache
 
 BEGIN = b"CHORD "
 
@@ -75,7 +76,13 @@ class ChordMedium(Medium[NDArray[np.uint8]]):
         return f"at most {self.radius} of 16 notes differ"
 
     def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+        self,
+        files: Sequence[Path],
+        *,
+        threads: int,
+        tell: Tell,
+        memory: int | None = None,
+        cache: FileCache | None = None,
     ) -> Read[NDArray[np.uint8]]:
         """Read and sign files."""
         names = [str(file) for file in files]

@@ -36,6 +36,7 @@ from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder, is_written_as_folder
 from lookalike.dedup import dedup
 from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, medium_with, refuse, support_lines, supports
+from lookalike.dedup.old import is_collection, is_signed
 from lookalike.dedup.result import MediaResult, TextResult
 from lookalike.dedup.settings import DEVICES, FILE_RULES, RULES, DedupSettings
 from lookalike.dedup.write import check_file_list, check_kept_files, is_folder_name
@@ -74,7 +75,7 @@ input:
 {common.CORPUS}
 {kinds.KIND}
   --vectors COLUMN     compare the vectors in this column, by cosine
-  --against OLD        drop what is in OLD: a corpus, or old files
+  --against OLD        drop what is in OLD: a corpus, files, signatures, or a collection
 comparison:
 output:
   -o --output TARGET   kept items: a file, a folder, an s3:// address, or -
@@ -97,6 +98,7 @@ advanced options:
   --journal TARGET     new file for the journal of --apply (default: named by date and time)
 {kinds.HASH}
   --rotated            also find rotated and mirrored images
+{kinds.NO_CACHE}
   --recall SHARE       probability that a pair of vectors at the threshold is found (default: 0.999)
   --max-pairs N        stop with an error if --pairs would get more pairs (default:
                        {DEFAULT_LIMIT:,})
@@ -111,6 +113,14 @@ EXAMPLES = """\
 DETAILS = f"""\
 A folder of mostly images or recordings is compared by content. Nothing is deleted: -o lists or
 copies the kept files. An input is replaced only with --in-place, after everything is written.
+
+--against OLD takes a corpus, or files of the kind that is compared. It also takes a file of
+`lookalike sign` or --save-signatures, an index, and a collection (docs.db,
+postgresql://HOST/DATABASE). Images in these are compared by their hashes alone. With --hash pdq, it
+takes a list of PDQ hashes.
+
+What was read of images, recordings and videos is kept in the user's cache folder (at most 1 GiB),
+or in --work FOLDER. So unchanged files are not read again.
 
 --apply, for images and recordings, changes the dropped files after everything is written:
   move DIR          move them to DIR, under the paths that they have in the folder
@@ -155,11 +165,12 @@ _HELD_BYTES, _HELD_SHARE = 128 << 20, 64
 
 
 def add(parser: Parser) -> None:
-    """Declare the settings, and the engine."""
+    """Declare the settings, what is done to files, and the engine."""
+    parser.rewrite = _joined
     common.add_settings(parser, "comparison", ("threshold", "method", "exact", "keep"))
     parser.group("output").add_argument(
         "--apply",
-        nargs="+",
+        type=_action,
         metavar="ACTION",
         help="move DIR, trash, hardlink or symlink the dropped files; `lookalike undo` undoes it",
     )
@@ -171,6 +182,38 @@ def add(parser: Parser) -> None:
         help="local, or spark[=MASTER] for an Apache Spark cluster, such as "
         "spark=spark://HOST:7077; -o is then a new folder (default: local)",
     )
+
+
+_APPLY, _THEN = "--apply", "\0"
+"""The option, and what joins its two words: no word has it."""
+
+
+def _joined(words: list[str]) -> list[str]:
+    """Return words in which --apply has one value, so that what follows it is an input."""
+    made, rest = list[str](), iter(words)
+    for word in rest:
+        name, given, action = word.partition("=")
+        if word == "--" or name != _APPLY:
+            made.append(word)
+            if word == "--":
+                break
+            continue
+        action = action if given else next(rest, "")
+        if action == "move":
+            action += _THEN + next(rest, "")
+        made.append(f"{_APPLY}={action}")
+    return [*made, *rest]
+
+
+def _action(text: str) -> tuple[str, Path | None]:
+    """Return an action on dropped files, and its folder."""
+    action, _, folder = text.partition(_THEN)
+    if action not in ACTIONS:
+        expected = ", ".join(one if one != "move" else "move DIR" for one in ACTIONS)
+        raise ArgumentError(Said("apply"), f" is {action!r}; expected {expected}")
+    if action == "move" and (not folder or folder.startswith("-")):
+        raise ArgumentError(Said("apply"), " move needs a folder: --apply move DIR")
+    return action, Path(folder) if folder else None
 
 
 def _engine(text: str) -> tuple[str, str | None]:
@@ -230,6 +273,10 @@ def _uploads(options: argparse.Namespace) -> Iterator[None]:
 
 def _run(options: argparse.Namespace) -> None:
     kind, typed = kinds.input_kind(options), kinds.typed_options(options)
+    if options.kind == "auto" and not all(supports(kind, one) for one in typed):
+        # The kind of a missing file is not known.
+        named = [one for one in options.input if not (is_standard(one) or is_address(one))]
+        expand_paths(named or ["."])
     refuse(kind, typed, vars(options))
     if kind == TEXT:
         common.check_settings(options)
@@ -238,7 +285,7 @@ def _run(options: argparse.Namespace) -> None:
         _run_on_spark(options)
         return
     source: Corpus | list[Path]
-    old: Path | Corpus | list[Path] | None = None
+    old: Path | str | Corpus | list[Path] | None = None
     if kind in (TEXT, VECTORS):
         check_read_once([*options.input, options.against])
         old = before = _old(options)
@@ -250,9 +297,15 @@ def _run(options: argparse.Namespace) -> None:
             source.room = min(_HELD_BYTES, (options.memory_limit or sys.maxsize) // _HELD_SHARE)
     else:
         source = expand_paths(_with_listed(options.input))
-        old = None if options.against is None else expand_paths([options.against])
-        _check_apply(options, [*source, *(old or [])])
-        _check_file_outputs(options, [*source, *(old or [])])
+        read = list(source)
+        if options.against is not None and is_signed(options.against):
+            old = options.against
+            read += [] if is_address(options.against) else [Path(options.against)]
+        elif options.against is not None:
+            old = expand_paths([options.against])
+            read += old
+        _check_apply(options, read)
+        _check_file_outputs(options, read)
     arguments = _arguments(options, kind, typed)
     chosen = kind if kind in (TEXT, VECTORS) else medium_with(kind, arguments)
     if isinstance(chosen, Medium):
@@ -328,12 +381,14 @@ def _arguments(options: argparse.Namespace, kind: str, typed: Sequence[str]) -> 
 _USED = {"kind", "against", "encoding", "html", "page_limits", "save_signatures"}
 
 
-def _old(options: argparse.Namespace) -> Path | Corpus | None:
-    """Return what --against names: a file of signatures, or a corpus."""
+def _old(options: argparse.Namespace) -> Path | str | Corpus | None:
+    """Return what --against names: a file of signatures, a collection, or a corpus."""
     if options.against is None:
         return None
     old, format, encoding = options.against, options.format, options.encoding
-    if Path(old).suffix == _SIGNATURES:
+    if is_address(old) and is_collection(old):
+        return str(old)
+    if Path(old).suffix == _SIGNATURES or is_collection(old):
         return Path(old)
     if is_standard(old):
         corpus = common.corpus_of_input([old], format, options.work, encoding)
@@ -377,7 +432,7 @@ def _only_file(corpus: Corpus) -> Path:
 
 
 def _check_row_outputs(
-    options: argparse.Namespace, corpus: Corpus, old: Path | Corpus | None
+    options: argparse.Namespace, corpus: Corpus, old: Path | str | Corpus | None
 ) -> None:
     """Refuse what can be seen to fail, before the work is done."""
     if options.in_place and same_file(options.output, corpus.files) is None:
@@ -434,20 +489,11 @@ def _check_file_outputs(options: argparse.Namespace, paths: Sequence[Path]) -> N
 
 
 def _check_apply(options: argparse.Namespace, paths: Sequence[Path]) -> None:
-    """Replace the words of --apply by an action and a folder; refuse what cannot be done."""
+    """Refuse what cannot be done to the dropped files."""
     if options.apply is None:
         refuse_given(options, ("journal",), "needs --apply, which it is for")
         return
-    action, *more = options.apply
-    if action not in ACTIONS:
-        raise ArgumentError(Said("apply"), f" is {action!r}; expected {', '.join(ACTIONS)}")
-    if action == "move" and len(more) != 1:
-        raise ArgumentError(Said("apply"), " move needs one folder: --apply move DIR")
-    if action != "move" and more:
-        raise ArgumentError(
-            Said("apply"), f" {action} takes no folder, got {more[0]}; put inputs before options"
-        )
-    folder = Path(more[0]) if more else None
+    _, folder = options.apply
     for path in paths:
         if folder is not None and path.is_dir():
             check_outside_folder(path, folder)
@@ -463,7 +509,6 @@ def _check_apply(options: argparse.Namespace, paths: Sequence[Path]) -> None:
         common.check_folder(options.journal)
         if is_there(options.journal):
             raise FileError(f"--journal {options.journal} exists already; give a new name")
-    options.apply = action, folder
 
 
 _DONE = {

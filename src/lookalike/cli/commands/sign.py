@@ -23,6 +23,7 @@ from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.signing import SIGNATURE_SUFFIXES, check_weighted, sign_corpus
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.kinds import TEXT, medium_with, refuse
+from lookalike.dedup.media import file_cache, takes_cache
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import ShortText, Weights
@@ -62,6 +63,7 @@ advanced options:
   --weights {"|".join(WEIGHT_KINDS)}  feature weights of simhash and topsig (default: count)
   --bit-weights        also write the weight behind each bit (2 bytes per bit), for
                        `search --recall` and `match`; simhash and topsig
+{kinds.NO_CACHE}
   --threads
 """
 EXAMPLES = """\
@@ -282,7 +284,9 @@ def _sign_files(options: argparse.Namespace, kind: str) -> None:
         tell = partial(progress, "sign") if progress is not None else lambda share: None
         found = find_files(paths, type(medium))
         threads = thread_count(options.threads)
-        signed = medium.sign_files(signer, found.files, threads=threads, tell=tell)
+        with file_cache(options.cache) as cache:
+            known = {"cache": cache} if takes_cache(medium.sign_files) else {}
+            signed = medium.sign_files(signer, found.files, threads=threads, tell=tell, **known)
     rows, unclear = signed.signatures, int((~signed.clear).sum())
     ids = [os.fsencode(file).decode("utf-8", "replace") for file in signed.files]
     if options.output.suffix == ".npy":

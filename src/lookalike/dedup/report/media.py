@@ -131,6 +131,8 @@ def _relation(result: MediaResult, row: int) -> str:
     other = matched if matched >= 0 else old + int(result.duplicate_of[row])
     if first[old + row] == first[other]:
         return "the same file"
+    if 0 <= matched < len(result.old_signed):
+        return f"similarity {result.similarity[row]:.2f}, by signatures"
     return result.medium.describe_pair(float(result.similarity[row]), int(result.distance[row]))
 
 
