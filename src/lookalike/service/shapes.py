@@ -506,7 +506,7 @@ def _place(match: Match, signer: Signer | None, query: str | None) -> dict[str, 
 
 def _match_value(match: Match, similarity: float | None) -> dict[str, Any]:
     value: dict[str, Any] = {"id": match.id, "distance": match.distance}
-    if match.score is None:
+    if match.score is None or match.start is not None:  # of parts, the score is the similarity
         value["similarity"] = similarity
     else:
         beside = {"words": match.words, "ranks": match.ranks}
