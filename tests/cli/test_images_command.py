@@ -102,7 +102,6 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--threshold", "0.5"], "--threshold is 0.5; expected one of: strict, normal, loose"),
         (["--no-verify"], "--no-verify does nothing for images"),
         (["--in-place"], "--in-place does nothing for images"),
-        (["--work", "w"], "--work does nothing for images"),
         (["--encoding", "latin-1"], "--encoding does nothing for images"),
         (["--kind", "images", "--vectors", "v"], "--vectors does nothing for images"),
         (["--kind", "images", "--engine", "spark"], "--engine does nothing for images"),

@@ -87,7 +87,7 @@ def test_signatures_of_another_kind_are_refused(tmp_path: Path) -> None:
     with pytest.raises(la.errors.FormatError, match="sign both in the same way"):
         la.dedup(["a"], against=seen, ngram=3)
     la.ScanIndex(np.zeros((1, 8), np.uint8)).save(tmp_path / "index.lookalike")
-    with pytest.raises(la.errors.FormatError, match="expected signatures"):
+    with pytest.raises(la.errors.ArgumentError, match="signatures of documents with their signer"):
         la.dedup(["a"], against=tmp_path / "index.lookalike")
 
 
