@@ -85,8 +85,8 @@ class Asked {
 class ProductRuns {
   public:
     // Calls take(query, hits, number, first row) for those that are at least(query), a part of the
-    // range at a time: `at_once` blocks, at most kBlocksAtOnce. There are kSketchQueries queries, or
-    // one.
+    // range at a time: `at_once` blocks, at most kBlocksAtOnce. There are kSketchQueries queries,
+    // or one.
     template <class Least, class Take>
     void each(const Sketches& sketches, std::size_t begin, std::size_t end,
               const std::int8_t* const* queries, std::size_t count, Least least, Take take,

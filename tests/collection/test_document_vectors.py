@@ -315,8 +315,8 @@ def test_columns_of_vectors(tmp_path: Path) -> None:
         docs.import_file(rows, vectors="embedding")
         assert docs.search(vector=VECTORS["owl"], k=1).ids == ["owl"]
         assert docs.get("owl").metadata == {}  # type: ignore[union-attr]
-        with pytest.raises(la.errors.ArgumentError, match="no column 'embeding' for the vectors"):
-            docs.import_file(rows, vectors="embeding")
+        with pytest.raises(la.errors.ArgumentError, match="no column 'embed' for the vectors"):
+            docs.import_file(rows, vectors="embed")
         bad = [*rows, {"id": "bad", "text": "x", "embedding": [1.0]}]
         with pytest.raises(la.errors.BatchError, match="has 1 dimensions; expected 3"):
             docs.import_file(bad, vectors="embedding", replace=True)

@@ -128,7 +128,7 @@ def test_a_tuning_is_kept_and_reached(rows: NDArray[np.float32]) -> None:
     with pytest.raises(la.errors.ArgumentError, match=r"Call tune\(10, 0.9\) first"):
         index.search(rows[3900:], 10, recall=0.9)
     tuning = index.tune(10, 0.9)
-    assert (tuning.k, tuning.target, tuning.queries) == (10, 0.9, 400)
+    assert (tuning.k, tuning.target, tuning.queries) == (10, 0.9, 1000)
     assert 0.9 < (tuning.recall or 0) <= 1
     assert tuning.search_settings["candidates"] < 3900
     truth = index.search(rows[3900:], 10, exact=True)
