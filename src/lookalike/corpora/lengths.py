@@ -57,7 +57,7 @@ def lengths_of(texts: Any, sizes: NDArray[np.int64]) -> TextLengths:
     # By buffers: conversions of Arrow import pandas where it is installed, which takes 0.15 s.
     rows = pa.Array.from_buffers(pa.int64(), len(unsure), [None, pa.py_buffer(unsure)])
     counted = compute.utf8_length(texts.take(rows))
-    kind = np.int64 if pa.types.is_int64(counted.type) else np.int32
+    kind = f"int{counted.type.bit_width}"
     characters = np.frombuffer(counted.buffers()[1], kind)[: len(counted)]
     short += int((characters <= SHORT_CHARACTERS).sum())
     return TextLengths(short, int((sizes > 0).sum()))
