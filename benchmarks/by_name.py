@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import replace
 
 from benchmarks.clusters.all_indexes import NAMES as INDEXES
@@ -14,11 +15,13 @@ from benchmarks.clusters.wide_pairs import NAME as WIDE_PAIRS
 from benchmarks.clusters.wide_pairs import run_wide_pairs
 from benchmarks.dedup.defaults import NAME as DEFAULTS
 from benchmarks.dedup.defaults import run_defaults
-from benchmarks.harness import WrongAnswerError
+from benchmarks.harness import Verdict, WrongAnswerError
 from benchmarks.machine import describe_machine
 from benchmarks.quality import quality_table
 from benchmarks.report import gate_table, machine_lines, write_json
 from benchmarks.scan.cases import QUICK_FRACTION
+from benchmarks.signing.learning import NAME as LEARNING
+from benchmarks.signing.learning import run_learning
 from benchmarks.spark.cases import MLLIB_SIZE, SIZES, run_spark
 from benchmarks.spark.cases import NAME as SPARK
 
@@ -42,16 +45,26 @@ def defaults(options: Namespace) -> int:
 
 def topics(options: Namespace) -> int:
     """Measure how well clusters of documents agree with known labels, beside scikit-learn's."""
+    return _on_texts(TOPICS, run_topics, options)
+
+
+def learning(options: Namespace) -> int:
+    """Measure what a linear classifier learns from b-bit signatures, beside exact resemblance."""
+    return _on_texts(LEARNING, run_learning, options)
+
+
+def _on_texts(name: str, run: Callable[..., tuple[str, list[Verdict]]], options: Namespace) -> int:
+    """Run a benchmark that needs real texts; print its tables and its verdicts."""
     if options.data is None:
-        print(f"{TOPICS} needs real texts: --data", file=sys.stderr)
+        print(f"{name} needs real texts: --data", file=sys.stderr)
         return 2
     machine = describe_machine()
     print(machine_lines(machine), flush=True)
-    lines, verdicts = run_topics(options.data, part=QUICK_FRACTION if options.quick else 1)
+    lines, verdicts = run(options.data, part=QUICK_FRACTION if options.quick else 1)
     if options.quick:
         verdicts = [replace(verdict, passed=None) for verdict in verdicts]
     print(f"\n{lines}\n\n{gate_table(verdicts)}")
-    write_json(options.output / "topics.json", machine, [], verdicts)
+    write_json(options.output / f"{name}.json", machine, [], verdicts)
     return 0
 
 
@@ -108,6 +121,7 @@ def on_spark(options: Namespace) -> int:
 BY_NAME = {
     DEFAULTS: defaults,
     TOPICS: topics,
+    LEARNING: learning,
     SPARK: on_spark,
     WIDE_PAIRS: wide_pairs,
     **dict.fromkeys(INDEXES, all_indexes),

@@ -48,6 +48,44 @@ def test_packed_bits_equal_the_oracle(documents: list[str], b: int) -> None:
         assert estimate == pytest.approx((same - chance) / (1 - chance))
 
 
+@given(st.lists(texts, max_size=4), st.integers(1, 3), st.integers(1, 16))
+def test_vectors_for_linear_models_equal_the_oracle(
+    documents: list[str], eights: int, b: int
+) -> None:
+    signer = la.BBitMinHash(8 * eights, b, la.Words(), 3)
+    values = la.MinHash(8 * eights, la.Words(), 3).sign(documents)
+    vectors = signer.to_csr(signer.sign(documents))
+    assert vectors.shape == (len(documents), 8 * eights * 2**b)
+    for row, document in enumerate(values.tolist()):
+        expected = [
+            position * 2**b + text_oracle.low_bits(value, position, b)
+            for position, value in enumerate(document)
+        ]
+        assert vectors.indices[vectors.indptr[row] : vectors.indptr[row + 1]].tolist() == expected
+    assert (vectors.data == 1).all()
+
+
+def test_products_of_vectors_count_equal_values() -> None:
+    signer = la.BBitMinHash(64, 2, la.Words())
+    signatures = signer.sign(["a b c d e", "a b c d f", "x y", ""])
+    vectors = signer.to_csr(signatures)
+    shares = (vectors @ vectors.T).toarray() / 64
+    for row in range(4):
+        expected = signer.similarity(signatures[row], signatures)
+        assert (shares[row] - 0.25) / 0.75 == pytest.approx(expected)
+    assert signer.to_csr(signatures[0]).shape == (1, 256)
+    with pytest.raises(la.errors.SignatureError, match="the signatures have 64 bits"):
+        signer.to_csr(signatures[:, :8])
+
+
+def test_many_signatures_are_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    signer = la.BBitMinHash(64, 3)
+    signatures = np.random.default_rng(1).integers(0, 256, (50, 24), np.uint8)
+    whole = signer.to_csr(signatures)
+    monkeypatch.setattr("lookalike.signatures.minhash._UNPACKED", 7 * 192 + 5)
+    assert (signer.to_csr(signatures) != whole).nnz == 0
+
+
 def pairs_with(
     similarity: float, size: int, count: int, seed: int
 ) -> tuple[list[list[int]], list[list[int]]]:

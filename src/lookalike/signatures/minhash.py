@@ -18,6 +18,7 @@ from lookalike.features import FeatureKind, Features, Weights, Words
 from lookalike.features.base import GrowingArray, none_below_zero
 from lookalike.features.ready import feature_hashes
 from lookalike.features.weights import LEARNED
+from lookalike.lazy import LazyModule
 from lookalike.shown import brief, counted
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.random import random_words
@@ -28,10 +29,12 @@ EMPTY = np.uint32(2**32 - 1)  # each value of a document without features
 _PERMUTATIONS, _PACKED_PERMUTATIONS = 128, 512
 _MOST_PERMUTATIONS = 2**20
 _MOST_ENTRIES = 100_000
+_UNPACKED = 1 << 24  # bits that are unpacked at a time, a byte each
 _MOST_VALUE = 2**32 - 2
 _FORMS = "(a, c, m) for the function (a*x + c) modulo m, or a table {feature: value}"
 GivenHash = tuple[SupportsIndex, SupportsIndex, SupportsIndex] | Mapping[Any, SupportsIndex]
 """(a, c, m), or a table of values by feature."""
+_sparse = LazyModule("scipy.sparse", "vectors for linear models", extra="learn")
 
 
 class SignedRows(np.ndarray[tuple[int, ...], np.dtype[np.uint32]]):
@@ -456,6 +459,42 @@ class BBitMinHash(DocumentSigner):
         signatures = np.empty((len(minima), self.bits // 8), np.uint8)
         _native.pack_minima(minima, self.b, self.hashes is None, 1, signatures)
         return signatures
+
+    def to_csr(self, signatures: ArrayLike) -> Any:
+        """Return signatures as sparse 0/1 vectors, which linear models can learn from.
+
+        Value v of permutation i becomes a 1 in column i·2**b + v, so the product of two vectors is
+        the number of their values that agree, and an estimate of the Jaccard similarity follows
+        from it. Needs the extra `learn`.
+
+        Args:
+            signatures: Signatures of this signer, `uint8[n, bits // 8]`, or a single one.
+
+        Returns:
+            A `scipy.sparse.csr_array` of float32, `[n, permutations · 2**b]`, with one 1 for each
+            permutation in every row. It takes 8 bytes for each of them.
+
+        Examples:
+            >>> signer = la.BBitMinHash(permutations=64, b=2)
+            >>> vectors = signer.to_csr(signer.sign(["some text", "some other text"]))
+            >>> vectors.shape, vectors.nnz
+            ((2, 256), 128)
+        """
+        rows = self._rows(signatures, "the signatures")
+        columns = self.permutations << self.b
+        wide = max(columns, len(rows) * self.permutations) > np.iinfo(np.int32).max
+        number = np.int64 if wide else np.int32
+        indices = np.empty((len(rows), self.permutations), number)
+        first = np.arange(self.permutations, dtype=number) << self.b
+        at_once = max(1, _UNPACKED // self.bits)
+        for begin in range(0, len(rows), at_once):
+            part = np.unpackbits(rows[begin : begin + at_once], axis=1, bitorder="little")
+            powers = np.left_shift(1, np.arange(self.b), dtype=number)
+            values = part.reshape(len(part), self.permutations, self.b) @ powers
+            indices[begin : begin + at_once] = first + values
+        ends = np.arange(len(rows) + 1, dtype=number) * self.permutations
+        ones = np.ones(indices.size, np.float32)
+        return _sparse.csr_array((ones, indices.reshape(-1), ends), shape=(len(rows), columns))
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
         """Return the estimated Jaccard similarity of each row of `a` with the same row of `b`.
