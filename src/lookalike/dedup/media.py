@@ -120,6 +120,7 @@ def run_media_job(
         distance=distance,
         first_equal=first_good,
         different_pairs=pairs,
+        related=[(read.files[left], read.files[right]) for left, right in similar.related],
         counts=DedupCounts.of(
             decision,
             first_good,

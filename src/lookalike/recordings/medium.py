@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,17 +14,11 @@ from typing import Any, ClassVar, SupportsFloat
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike import _native
 from lookalike.checks import instance, share
-from lookalike.media import (
-    Medium,
-    Read,
-    SimilarPairs,
-    Tell,
-    memory_for_decoders,
-    split_problems,
-)
-from lookalike.parts.index import PartIndex
+from lookalike.errors import DocumentError
+from lookalike.media import Read, SimilarPairs, Tell
+from lookalike.parts.medium import PartMedium, either_way, thinned, votes_of_pairs
+from lookalike.parts.signer import SignedParts
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, AudioInfo, is_audio
 from lookalike.recordings.workers import LEAST_MEMORY, excerpt_of, read_recordings
@@ -37,13 +31,12 @@ _LEAST_BANDWIDTH = 0.9
 _ASKED = 1024  # words of a recording, from all over it, that propose others
 _RADIUS = 1  # enough words of a whole recording survive within one bit; more bits would take longer
 _LEAST_VOTES = 0.02
-_TOGETHER = 64  # recordings that are searched at a time
 _STRETCH = 1000  # milliseconds that are compared as a whole
 _SAME_BITS = 0.3  # share of bits in which equal stretches may differ; in others, half of them do
 _PLAYER = '<audio controls preload="none" src="data:audio/mpeg;base64,{}"></audio>'
 
 
-class RecordingMedium(Medium[list[Fingerprint]]):
+class RecordingMedium(PartMedium[Fingerprint]):
     """Recordings, of which the best copy is kept; see `best_first`."""
 
     name: ClassVar[str] = "recordings"
@@ -60,6 +53,7 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         "bandwidth": "int64",
     }
     policy: ClassVar[str] = "media-src data:"
+    least_memory: ClassVar[int] = LEAST_MEMORY
 
     def __init__(
         self, signer: AudioHash | None = None, threshold: SupportsFloat | None = None
@@ -77,38 +71,22 @@ class RecordingMedium(Medium[list[Fingerprint]]):
     def criterion(self) -> str:
         return f"the same over {self.threshold:.0%} of the longer one"
 
-    def read(
-        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
-    ) -> Read[list[Fingerprint]]:
-        room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
-        if room is not None:
-            threads = min(threads, room // LEAST_MEMORY)
-        found = read_recordings(files, self.signer, threads=threads)
-        good, fingerprints, problems = split_problems(files, found, tell)
-        infos = [one.info for one in fingerprints]
-        return Read(
-            files=good,
-            merit=np.zeros(len(good), np.int64),
-            facts={name: [getattr(info, name) for info in infos] for name in self.facts},
-            described=[_described(info) for info in infos],
-            content=fingerprints,
-            problems=problems,
-            without_features=np.array([len(one.words) == 0 for one in fingerprints], bool),
-        )
+    def read_each(
+        self, files: Sequence[Path], *, threads: int
+    ) -> Iterator[Fingerprint | DocumentError]:
+        return read_recordings(files, self.signer, threads=threads)
+
+    def describe(self, one: Fingerprint) -> str:
+        return _described(one.info)
+
+    def can_be_compared(self, one: Fingerprint) -> bool:
+        return len(one.words) > 0
+
+    def best_first(self, files: Sequence[Path], copies: Sequence[Fingerprint]) -> list[int]:
+        return best_first([_copy(file, one.info) for file, one in zip(files, copies, strict=True)])
 
     def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> SimilarPairs:
         return similar_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
-
-    def merits(self, read: Read[list[Fingerprint]], pairs: SimilarPairs) -> NDArray[np.int64]:
-        merits = np.zeros(len(read.files), np.int64)
-        labels = np.empty(len(read.files), np.int64)
-        _native.components(pairs.left, pairs.right, labels)
-        order = np.argsort(labels, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
-            if len(group) > 1:
-                copies = [_copy(read.files[row], read.content[row].info) for row in group.tolist()]
-                merits[group[best_first(copies)]] = -np.arange(len(group))
-        return merits
 
     def describe_pair(self, similarity: float, distance: int) -> str:
         return f"the same over {int(100 * similarity)}% of the longer one"
@@ -200,7 +178,7 @@ def similar_pairs(
 
     Words that two recordings share at one offset propose a pair; all words at that offset decide.
     """
-    proposed = _proposed(recordings, hash, threads, tell)
+    proposed = proposed_by_sound(recordings, hash, threads=threads, tell=tell)
     pairs = np.array(sorted(proposed), np.int64).reshape(-1, 2)
     shares = np.array(
         [
@@ -214,42 +192,28 @@ def similar_pairs(
     return SimilarPairs(left, right, shares[similar], np.full(len(left), -1, np.int32))
 
 
-def _proposed(
-    recordings: Sequence[Fingerprint], hash: AudioHash, threads: int, tell: Tell | None
+def proposed_by_sound(
+    recordings: Sequence[Fingerprint], hash: AudioHash, *, threads: int, tell: Tell | None = None
 ) -> dict[tuple[int, int], int]:
     """Return proposed pairs, and how much later the words of the left one are in the right one."""
-    index = PartIndex(AudioHash.bits)
-    told = [place for place, one in enumerate(recordings) if len(one.words)]
-    index.add_many(
-        told,
-        [recordings[place].signatures for place in told],
-        [recordings[place].offsets for place in told],
+    parts = [SignedParts(one.signatures, one.offsets) for one in recordings]
+    found = votes_of_pairs(
+        parts,
+        [thinned(one, _ASKED) for one in parts],
+        AudioHash.bits,
+        radius=_RADIUS,
+        tolerance=math.ceil(hash.hop),
+        is_enough=lambda one, match: match.score >= _LEAST_VOTES,
+        threads=threads,
+        tell=tell,
     )
-    proposed: dict[tuple[int, int], int] = {}
-    for start in range(0, len(told), _TOGETHER):
-        some = told[start : start + _TOGETHER]
-        asked = [slice(None, None, -(-len(recordings[one].words) // _ASKED)) for one in some]
-        answers = index.search_many(
-            [recordings[one].signatures[own] for one, own in zip(some, asked, strict=True)],
-            [recordings[one].offsets[own] for one, own in zip(some, asked, strict=True)],
-            radius=_RADIUS,
-            tolerance=math.ceil(hash.hop),
-            k=len(told),
-            threads=threads,
-        )
-        for one, answer in zip(some, answers, strict=True):
-            for match in answer:
-                other = int(match.item)
-                if other != one and match.score >= _LEAST_VOTES:
-                    later = match.offset if one < other else -match.offset
-                    proposed.setdefault((min(one, other), max(one, other)), later)
-        if tell is not None:
-            tell(min(1.0, (start + _TOGETHER) / len(told)))
-    return proposed
+    return either_way(found)
 
 
-def same_share(one: Fingerprint, other: Fingerprint, offset: int, hop: float) -> float:
-    """Return the share of the words of the longer recording that the other has.
+def same_share(
+    one: Fingerprint, other: Fingerprint, offset: int, hop: float, of: str = "longer"
+) -> float:
+    """Return the share of the words of the longer, or shorter, recording that the other has.
 
     The words of the first are compared `offset` milliseconds later, plus or minus one hop.
     """
@@ -260,7 +224,8 @@ def same_share(one: Fingerprint, other: Fingerprint, offset: int, hop: float) ->
         _same_words(one.words, places + moved, other.words, others, hop)
         for moved in (shift - 1, shift, shift + 1)
     )
-    return best / max(len(one.words), len(other.words))
+    lengths = len(one.words), len(other.words)
+    return best / (max(lengths) if of == "longer" else min(lengths))
 
 
 def _same_words(
