@@ -172,8 +172,8 @@ def _window(rng: Generator, size: Size) -> Picture:
         draw.rectangle(box, outline=(110, 115, 125), width=1)
     draw.rectangle((0, 0.16 * height, 0.22 * width, height), fill=(233, 235, 238))
     for line in range(9):
-        place = 0.02 * width, (0.2 + 0.08 * line) * height
-        draw.text(place, f"folder {line}", fill=(50, 50, 60), font_size=max(7, height // 24))
+        corner = 0.02 * width, (0.2 + 0.08 * line) * height
+        draw.text(corner, f"folder {line}", fill=(50, 50, 60), font_size=max(7, height // 24))
     inner = round(0.76 * width), round(0.8 * height)
     kind = int(rng.integers(4))
     if kind == 0:
@@ -186,8 +186,8 @@ def _window(rng: Generator, size: Size) -> Picture:
         content = Image.new("RGB", inner, "white")
         lines = ImageDraw.Draw(content)
         for line in range(int(rng.integers(1, 14))):
-            place = 0.03 * inner[0], 0.07 * line * inner[1]
-            lines.text(place, _words(rng, 5), fill="black", font_size=max(7, height // 22))
+            corner = 0.03 * inner[0], 0.07 * line * inner[1]
+            lines.text(corner, _words(rng, 5), fill="black", font_size=max(7, height // 22))
     picture.paste(content, (round(0.23 * width), round(0.18 * height)))
     return picture
 

@@ -170,15 +170,21 @@ def _sound(name: str, part: int) -> VideosResult:
         by_sound = _pairs([*originals, *changed])
         by_pictures = _pairs([*silent, *(replace(one, sound=None) for one in changed)])
         wrong += _strangers(by_sound, labels, twins)
-        own = {(place, place + count) for place in range(count)}
+        pairs_of_copies = {(place, place + count) for place in range(count)}
         rows.append(
-            [change, *(f"{len(own & pairs) / count:.3f}" for pairs in (by_pictures, by_sound))]
+            [
+                change,
+                *(
+                    f"{len(pairs_of_copies & pairs) / count:.3f}"
+                    for pairs in (by_pictures, by_sound)
+                ),
+            ]
         )
-    borrowed = similar_pairs([*originals, *others], _LEAST, "shorter")
+    joined = similar_pairs([*originals, *others], _LEAST, "shorter")
     wrong_music = _strangers(
-        set(zip(borrowed.left.tolist(), borrowed.right.tolist(), strict=True)), labels, twins
+        set(zip(joined.left.tolist(), joined.right.tolist(), strict=True)), labels, twins
     )
-    same = len({pair for pair in borrowed.related if pair[0] % count != pair[1] % count})
+    same = len({pair for pair in joined.related if pair[0] % count != pair[1] % count})
     verdicts = [
         at_least("videos with sound, mirrored: found", float(rows[2][2]), 0.9, "", 3),
         at_most("videos with the same music: false pairs", wrong_music, 0, "", 0),

@@ -111,7 +111,7 @@ class PartMachine(RuleBasedStateMachine):
         rarity=st.booleans(),
         threads=st.sampled_from([1, 2]),
     )
-    def search(self, seed: int, count: int, threads: int, **asked: int) -> None:
+    def search(self, seed: int, count: int, threads: int, **asked: Any) -> None:
         rows, positions = some_rows(seed, count, self.bits), positions_of(seed, count)
         answer = self.parts.search(rows, positions, threads=threads, **asked)
         assert told(answer) == self.oracle.search(rows, positions, **asked)

@@ -65,8 +65,8 @@ RULES: Mapping[str, Rule] = {
 """By threshold. docs/images.md has what each finds."""
 
 # Chosen on other photographs than those of docs/images.md, and on plain pictures like those there.
-_IN_PLACE, _MOVED = Least(0.8, 150), Least(0.85, 150)
-"""For images in place, and for those that are moved to where they agree best: the more is searched,
+_IN_PLACE, _MOVED, _PLACED = Least(0.8, 130), Least(0.85, 110), Least(0.85, 150)
+"""For images in place, moved to where they agree best, and placed by points: the more is searched,
 the better other images agree, too."""
 _PLAIN, _SMOOTH, _CERTAIN = Least(0.97, 50), Least(0.995, 22), Least(0.5, 300)
 _NEARLY_ALL = 0.97  # share of windows that agree
@@ -159,7 +159,7 @@ class Proposed:
         found = agreements(
             first, second, self.left, self.right, self.placements, refine=True, threads=threads
         )
-        shares: Floats = np.minimum(1.0, found[:, -2:].min(axis=1)) * rule.accepts(found, _MOVED)
+        shares: Floats = np.minimum(1.0, found[:, -2:].min(axis=1)) * rule.accepts(found, _PLACED)
         shares[in_place[whole]] = 1.0
         return shares
 
@@ -265,7 +265,7 @@ def placement_of(
     # Where each match, taken as true, has all other points.
     apart = from_places[None] - from_places[:, None]
     expected = to_places[:, None] + scales[:, None, None] * apart
-    agree: NDArray[np.bool_] = (np.abs(expected - to_places[None]) <= _NEAR).all(axis=2)
+    agree: NDArray[np.bool_] = np.all(np.abs(expected - to_places[None]) <= _NEAR, axis=2)
     voters = agree[agree.sum(axis=1).argmax()]
     from_places, to_places, scales = from_places[voters], to_places[voters], scales[voters]
     if (from_places == from_places[0]).all():  # no two points

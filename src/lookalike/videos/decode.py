@@ -115,7 +115,7 @@ def read_frames(video: str | os.PathLike[str] | bytes, reading: Reading = PICTUR
             format=container.format.name.partition(",")[0],
             codec=stream.codec_context.name,
         )
-        sound = reader.sound and reader.sound.finish(reader.first or 0.0)
+        heard = None if reader.sound is None else reader.sound.finish(reader.first or 0.0)
     if not hashes:
         raise DocumentError("has no frames that can be decoded")
     rows = np.array(hashes, np.uint8)
@@ -125,7 +125,7 @@ def read_frames(video: str | os.PathLike[str] | bytes, reading: Reading = PICTUR
         np.array(qualities, np.uint8),
         info,
         turned=np.ascontiguousarray(rows[:, 1:].transpose(1, 0, 2)),
-        sound=sound,
+        sound=heard,
     )
 
 

@@ -295,7 +295,7 @@ def errors_of_changes(
         changes.append(blurred - np.convolve(wide, _AROUND, "valid"))
     if min(each.std() for each in changes) == 0:
         return 0.0
-    correlation = float(np.corrcoef(*changes)[0, 1])
+    correlation = float(np.corrcoef(changes[0], changes[1])[0, 1])
     independent = len(changes[0]) / 2  # the others are blurred into these
     return float(np.arctanh(min(correlation, _HIGHEST)) * np.sqrt(independent - 3))
 
