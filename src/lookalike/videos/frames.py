@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import file_path
+from lookalike.checks import file_path, whole_number
 from lookalike.display import Column, TableColumns, Tabular
 from lookalike.errors import FormatError
 from lookalike.recordings.audio_hash import Fingerprint
@@ -57,9 +58,10 @@ class VideoFrames(Tabular):
     sound: Fingerprint | None = None
     """Words of the sound; None if there is none, or it was not asked for."""
 
-    def oriented(self, number: int) -> NDArray[np.uint8]:
+    def oriented(self, number: SupportsIndex) -> NDArray[np.uint8]:
         """Return the signatures in an orientation by its number; 0 is upright."""
-        return self.signatures if number == 0 else self.turned[number - 1]
+        place = whole_number("number", number, at_least=0, at_most=len(self.turned))
+        return self.signatures if place == 0 else self.turned[place - 1]
 
     @property
     def voting(self) -> NDArray[np.bool_]:

@@ -98,11 +98,12 @@ class VideoHash(PartSigner):
         """
         from lookalike.videos.workers import read_videos
 
+        dense = flag("query", query)
         source = bytes(video) if isinstance(video, bytes | bytearray | memoryview) else video
         path = source if isinstance(source, bytes) else file_path("video", source)
         if isinstance(path, Path) and path.suffix.lower() == ".txt":
             return read_vpdq(path)
-        (found,) = read_videos([path], Reading(self.crop_bars, query=query))
+        (found,) = read_videos([path], Reading(self.crop_bars, query=dense))
         if isinstance(found, DocumentError):
             name = "the video" if isinstance(path, bytes) else path
             raise FileError(f"{name} {found}") from found
