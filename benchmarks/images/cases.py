@@ -34,7 +34,7 @@ from lookalike.images.details import MOST_POINTS
 __all__ = ["CASES", "recall_table", "run_images"]
 
 RECALL = ("images-recall", "images-photographs", "images-stamps")
-SAME = ("images-parts", "images-plain")
+SAME = ("images-parts", "images-plain", "images-many")
 CASES = (*RECALL, *SAME, "images-decoded", "images-files", "images-small")
 
 FIRST = 200_000

@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ from PIL import Image
 
 import lookalike as la
 from benchmarks.images.found import FOUND, opened
+from benchmarks.images.pages import PAGES, page
 from benchmarks.images.plain import plain_picture
 from benchmarks.images.scenes import CHANGES, EDITS
 from benchmarks.quality import Quality, QualityResult, at_least, at_most
@@ -27,6 +29,12 @@ from lookalike.media import Read
 __all__ = ["run_same"]
 
 PLAIN = 10_000
+MANY = (1000, 3000, 10_000)
+COPIES = 100  # of many pictures that have a copy
+COPY = "crop to 70%, half the size, JPEG 75"
+PIECE, GRID = 224, (8, 12)  # pixels of a piece of a photograph, and rows and columns of pieces
+FIRST = 2_000_000
+"""The number of the first plain picture; limits were chosen on others, below."""
 LONGEST = 480
 THREADS = 2
 THRESHOLDS = ("strict", "normal", "loose")
@@ -46,6 +54,9 @@ def run_same(name: str, *, part: int) -> Iterator[QualityResult]:
     """Run a case: changed pictures, or pictures of which none is a copy of another."""
     if name == "images-plain":
         yield _plain(name, PLAIN // part)
+        return
+    if name == "images-many":
+        yield _many(name, [count // part for count in MANY])
         return
     paths = FOUND["parts"]()[::part]
     if len(paths) < 2:
@@ -130,9 +141,62 @@ def _parts(name: str, pictures: Sequence[Callable[[], Picture]]) -> QualityResul
     return replace(result, verdicts=verdicts)
 
 
+def _kinds(count: int, make: Callable[[int], Picture]) -> list[Callable[[], Picture]]:
+    return [partial(make, FIRST + number) for number in range(count)]
+
+
+def _pieces(path: Path) -> list[list[HashedImage]]:
+    """Return what `dedup` reads of pieces of a photograph that do not overlap, and of a copy."""
+    rows, columns = GRID
+    whole = opened(path, PIECE * max(GRID))
+    found = []
+    for row in range(min(rows, whole.height // PIECE)):
+        for column in range(min(columns, whole.width // PIECE)):
+            left, top = column * PIECE, row * PIECE
+            piece = whole.crop((left, top, left + PIECE, top + PIECE))
+            found.append(_hashed([COPY], lambda piece=piece: piece))  # type: ignore[misc]
+    return found
+
+
+def _many(name: str, counts: Sequence[int]) -> QualityResult:
+    most = counts[-1]
+    with ProcessPoolExecutor(THREADS) as pool:
+        each = pool.map(_pieces, FOUND["photographs"](), chunksize=1)
+        pieces = [row for rows in each for row in rows]
+        makers = [*_kinds(most - most // 2, plain_picture), *_kinds(most // 2, page)]
+        plain = list(pool.map(partial(_hashed, []), makers, chunksize=64))
+    # In an order that mixes photographs, and does not depend on how many are taken.
+    rng = np.random.default_rng(5)
+    quality: dict[str, Quality] = {}
+    medium = ImageMedium()
+    for label, rows in (("pieces of photographs", pieces), ("plain pictures", plain)):
+        mixed = [rows[place] for place in rng.permutation(len(rows))]
+        for count in counts:
+            some = mixed[:count]
+            copies = [row[1] for row in some[:COPIES] if len(row) > 1]
+            read = _read(medium, [*(row[0] for row in some), *copies])
+            begin = process_time()
+            found = medium.pairs(read, threads=1, tell=lambda share: None)
+            seconds = process_time() - begin
+            pairs = set(zip(found.left.tolist(), found.right.tolist(), strict=True))
+            right = sum((place, len(some) + place) in pairs for place in range(len(copies)))
+            quality[f"{len(some):,} {label}"] = {
+                "processor s": seconds,
+                "ms a picture": 1000 * seconds / max(1, len(some)),
+                "other pairs": float(len(pairs) - right),
+                **({"copies found": right / len(copies)} if copies else {}),
+            }
+    title = "Finding pairs among many pictures, with one thread; reading them is not counted"
+    nothing: dict[str, Any] = dict.fromkeys(quality)
+    result = QualityResult(name, title, [], [], most, nothing, nothing, quality)
+    slowest = max(one["ms a picture"] for one in quality.values())
+    gate = f"I7. dedup: ms a picture to find pairs among {most:,}, the most"
+    return replace(result, verdicts=[at_most(gate, slowest, 20, "ms", 1)])
+
+
 def _plain(name: str, count: int) -> QualityResult:
     with ProcessPoolExecutor(THREADS) as pool:
-        makers = [partial(plain_picture, number) for number in range(count)]
+        makers = [*_kinds(count // 2, plain_picture), *_kinds(count - count // 2, page)]
         rows = [row[0] for row in pool.map(partial(_hashed, []), makers, chunksize=64)]
     quality: dict[str, Quality] = {}
     for threshold in THRESHOLDS[:2]:
@@ -145,7 +209,10 @@ def _plain(name: str, count: int) -> QualityResult:
         own = [row[number][0] for row in hashed]
         left, right = _pairs_by_hashes(signer, own, own)
         quality[label] = {"wrong pairs": float((left < right).sum())}
-    title = f"{count:,} smooth, framed and logo-on-plain pictures: wrong pairs"
+    title = (
+        f"{count:,} pictures with little in them: wrong pairs; half are smooth, framed or logos, "
+        f"half {', '.join(PAGES)}"
+    )
     nothing: dict[str, Any] = dict.fromkeys(quality)
     result = QualityResult(name, title, [], [], count, nothing, nothing, quality)
     wrong = quality["normal"]["wrong pairs"]

@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw
 from benchmarks.images.scenes import scene
 
 WIDTH, HEIGHT, RATE = 256, 192, 24
+SOUND_RATE = 16_000
 LONGEST, SHORTEST = 12, 4  # seconds of a film
 FOLDER = "LOOKALIKE_FILMS"
 """Environment variable: a folder with films, such as those of Debian packages."""
@@ -34,6 +35,10 @@ class Film:
     suffix: str = ".mp4"
     start: float = 0.0
     """Second of the original at which it begins; negative if something comes before."""
+    sound: NDArray[np.float32] | None = None
+    """Samples of one channel, `SOUND_RATE` per second."""
+    sound_rate: int = 96_000
+    """Bits per second of the encoded sound."""
 
     def write(self, path: Path) -> None:
         """Encode the film."""
@@ -47,12 +52,28 @@ class Film:
                 stream.options = {"deadline": "realtime", "cpu-used": "8"}
             if self.codec == "mpeg4":
                 stream.bit_rate = 300_000
+            audio: Any = None
+            if self.sound is not None:
+                audio = container.add_stream("aac", rate=SOUND_RATE, layout="mono")
+                audio.bit_rate = self.sound_rate
             for pixels in self.pixels:
                 frame = av.VideoFrame.from_ndarray(
                     np.ascontiguousarray(pixels[:rows, :columns]), format="rgb24"
                 )
                 container.mux(stream.encode(frame))
             container.mux(stream.encode())
+            if self.sound is not None:
+                for begin in range(0, len(self.sound), 1024):
+                    piece = np.ascontiguousarray(self.sound[None, begin : begin + 1024])
+                    heard = av.AudioFrame.from_ndarray(piece, "fltp", "mono")
+                    heard.sample_rate, heard.pts = SOUND_RATE, begin
+                    container.mux(audio.encode(heard))
+                container.mux(audio.encode())
+
+    @property
+    def seconds(self) -> float:
+        """The length of the film."""
+        return len(self.pixels) / self.rate
 
 
 def made_up(number: int) -> Film:
@@ -73,6 +94,34 @@ def made_up(number: int) -> Film:
                 np.asarray(picture.resize((WIDTH, HEIGHT), Image.Resampling.BILINEAR, box))
             )
     return Film(np.array(shots[: LONGEST * RATE], np.uint8))
+
+
+def write_long(path: Path, begin: float, seconds: float, *, quality: int = 23) -> None:
+    """Encode a part of an endless film: 12 frames a second, scenes of three to nine seconds."""
+    rate, rows, columns = 12, 120, 160
+    lengths = np.random.default_rng(4_000).integers(3 * rate, 9 * rate, 10_000)
+    begins = np.concatenate([[0], np.cumsum(lengths)])
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("libx264", rate=rate)
+        stream.width, stream.height, stream.pix_fmt = columns, rows, "yuv420p"
+        stream.options = {"crf": str(quality), "preset": "ultrafast"}
+        shot, still = -1, np.zeros((2 * rows, 2 * columns), np.uint8)
+        for number in range(round(begin * rate), round((begin + seconds) * rate)):
+            now = int(np.searchsorted(begins, number, side="right")) - 1
+            if now != shot:
+                shot, random = now, np.random.default_rng([4_000, now])
+                waves, phases = random.normal(0, 5, (8, 2)), random.uniform(0, 6, 8)
+                y, x = np.mgrid[: 2 * rows, : 2 * columns] / rows
+                light = np.sin(np.tensordot(waves, [y, x], 1) + phases[:, None, None]).sum(axis=0)
+                still = np.clip(128 + 40 * light, 0, 255).astype(np.uint8)
+                speed = random.uniform(-1, 1, 2)
+            share = (number - begins[now]) / lengths[now]
+            top, left = (round(float(0.5 + 0.5 * one * share) * side) for one, side in zip(
+                speed, (rows, columns), strict=True))  # fmt: skip
+            pixels = np.ascontiguousarray(still[top : top + rows, left : left + columns])
+            frame = av.VideoFrame.from_ndarray(pixels, format="gray")
+            container.mux(stream.encode(frame.reformat(format="yuv420p")))
+        container.mux(stream.encode())
 
 
 def found() -> Iterator[tuple[str, Film]]:
@@ -174,6 +223,27 @@ def _faster(film: Film) -> Film:
     kept = np.arange(0, len(film.pixels), 1.04).astype(np.int64)
     return replace(film, pixels=film.pixels[kept])
 
+
+def _turned(image: Image.Image) -> Image.Image:
+    return image.rotate(3, Image.Resampling.BILINEAR)
+
+
+def _in_a_corner(image: Image.Image) -> Image.Image:
+    picture = Image.linear_gradient("L").resize(image.size).convert("RGB")
+    width, height = (round(0.55 * side) for side in image.size)
+    picture.paste(image.resize((width, height)), (image.width - width, 0))
+    return picture
+
+
+WITH_SOUND: dict[str, Callable[[Film], Film]] = {
+    "re-encoded": lambda film: replace(film, quality=38),
+    "black bars, 12%": lambda film: _each(film, lambda one: _bars(one, 0.12)),
+    "mirrored": lambda film: replace(film, pixels=film.pixels[:, :, ::-1]),
+    "cropped 10%": lambda film: _each(film, lambda one: _cropped(one, 0.1)),
+    "turned by 3°": lambda film: _each(film, _turned),
+    "in a corner": lambda film: _each(film, _in_a_corner),
+}
+"""Changes of the pictures of a film; its sound is encoded again."""
 
 CHANGES: dict[str, Callable[[Film], Film]] = {
     "re-encoded, low quality": lambda film: replace(film, quality=38),

@@ -12,9 +12,12 @@ using DistanceArray = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig,
 
 constexpr std::int64_t kFarthest = std::int64_t{1} << 61;  // twice of it can be counted to
 
+constexpr std::int64_t kHeaviest = 1 << 20;  // so that the weights of all parts can be added
+
 nb::tuple part_votes(const IdArray& query_parts, const IdArray& items, const IdArray& differences,
                      const IdArray& parts, const DistanceArray& distances, std::size_t count,
-                     std::int64_t tolerance, std::size_t least, std::size_t k) {
+                     const IdArray& weights, std::int64_t tolerance, std::size_t least,
+                     std::size_t k) {
     const std::size_t pairs = items.size();
     expect(pairs < UINT32_MAX && count < UINT32_MAX, "more parts than can be counted");
     expect(query_parts.size() == pairs && differences.size() == pairs && parts.size() == pairs &&
@@ -24,6 +27,10 @@ nb::tuple part_votes(const IdArray& query_parts, const IdArray& items, const IdA
     expect(std::all_of(differences.data(), differences.data() + pairs,
                        [](std::int64_t one) { return one >= -kFarthest && one <= kFarthest; }),
            "differences that are too large");
+    expect(weights.size() == 0 || weights.size() == count, "weights of other parts");
+    expect(std::all_of(weights.data(), weights.data() + weights.size(),
+                       [](std::int64_t one) { return one > 0 && one <= kHeaviest; }),
+           "weights that are too large");
     expect(tolerance >= 0 && tolerance < kFarthest && least > 0 && k > 0, "no votes to count");
     parts::Votes found = without_gil([&] {
         return parts::count_votes({{query_parts.data(), pairs},
@@ -31,7 +38,7 @@ nb::tuple part_votes(const IdArray& query_parts, const IdArray& items, const IdA
                                    {differences.data(), pairs},
                                    {parts.data(), pairs},
                                    {distances.data(), pairs}},
-                                  count, tolerance, least, k);
+                                  count, {weights.data(), weights.size()}, tolerance, least, k);
     });
     return tuple_of(found.items, found.offsets, found.votes, found.begins, found.query_parts,
                     found.parts, found.distances);
@@ -42,7 +49,7 @@ nb::tuple part_votes(const IdArray& query_parts, const IdArray& items, const IdA
 void bind_parts(nb::module_& module) {
     module.def("part_votes", &part_votes, "query_parts"_a.noconvert(), "items"_a.noconvert(),
                "differences"_a.noconvert(), "parts"_a.noconvert(), "distances"_a.noconvert(),
-               "count"_a, "tolerance"_a, "least"_a, "k"_a);
+               "count"_a, "weights"_a.noconvert(), "tolerance"_a, "least"_a, "k"_a);
 }
 
 }  // namespace lookalike::bindings

@@ -71,6 +71,7 @@ std::vector<Vote> promising(const NearParts& near, std::int64_t tolerance, std::
 struct Window {
     std::size_t begin, end;  // of the votes in it
     std::size_t votes;
+    std::int64_t weight = 0;
 };
 
 // What one thread needs for the parts of a query: all 0 and kFar between two uses.
@@ -94,6 +95,20 @@ std::int64_t distance_of(const std::vector<Vote>& votes, const Window& window, S
     }
     for (std::size_t at = window.begin; at < window.end; ++at)
         scratch.nearest[votes[at].query_part] = Scratch::kFar;
+    return sum;
+}
+
+// The weight of all query parts that vote in a window, each once.
+std::int64_t weight_of(const std::vector<Vote>& votes, const Window& window,
+                       std::span<const std::int64_t> weights, Scratch& scratch) {
+    if (weights.empty())
+        return static_cast<std::int64_t>(window.votes);
+    std::int64_t sum = 0;
+    for (std::size_t at = window.begin; at < window.end; ++at)
+        if (scratch.inside[votes[at].query_part]++ == 0)
+            sum += weights[votes[at].query_part];
+    for (std::size_t at = window.begin; at < window.end; ++at)
+        scratch.inside[votes[at].query_part] = 0;
     return sum;
 }
 
@@ -122,14 +137,14 @@ Window best_window(const std::vector<Vote>& votes, std::size_t begin, std::size_
 }
 
 struct Answer {
-    std::int64_t item, offset, distance;
+    std::int64_t item, offset, weight, distance;
     std::vector<std::uint32_t> matched;  // of each query part that votes, what was given
 };
 
 Answer answer_of(const NearParts& near, const std::vector<Vote>& votes, const Window& window,
                  Scratch& scratch) {
     const Window common = best_window(votes, window.begin, window.end, 0, scratch);
-    Answer answer{votes[window.begin].item, votes[common.begin].difference, 0, {}};
+    Answer answer{votes[window.begin].item, votes[common.begin].difference, window.weight, 0, {}};
     std::vector<std::uint32_t> inside;
     for (std::size_t at = window.begin; at < window.end; ++at)
         inside.push_back(votes[at].at);
@@ -154,31 +169,34 @@ void keep_most(std::vector<Window>& windows, std::size_t k) {
         return;
     const auto last = windows.begin() + static_cast<std::ptrdiff_t>(k - 1);
     std::nth_element(windows.begin(), last, windows.end(),
-                     [](const Window& a, const Window& b) { return a.votes > b.votes; });
-    std::erase_if(windows, [least = last->votes](const Window& one) { return one.votes < least; });
+                     [](const Window& a, const Window& b) { return a.weight > b.weight; });
+    std::erase_if(windows,
+                  [least = last->weight](const Window& one) { return one.weight < least; });
 }
 
 }  // namespace
 
-Votes count_votes(const NearParts& near, std::size_t query_parts, std::int64_t tolerance,
-                  std::size_t least, std::size_t k) {
+Votes count_votes(const NearParts& near, std::size_t query_parts,
+                  std::span<const std::int64_t> weights, std::int64_t tolerance, std::size_t least,
+                  std::size_t k) {
     const std::vector<Vote> votes = promising(near, tolerance, least);
     Scratch scratch(query_parts);
     std::vector<Window> windows;
     for (std::size_t begin = 0, end; begin < votes.size(); begin = end) {
         for (end = begin + 1; end < votes.size() && votes[end].item == votes[begin].item;)
             ++end;
-        const Window best = best_window(votes, begin, end, tolerance, scratch);
-        if (best.votes >= least)
-            windows.push_back(best);
+        Window best = best_window(votes, begin, end, tolerance, scratch);
+        if (best.votes < least)
+            continue;
+        best.weight = weight_of(votes, best, weights, scratch);
+        windows.push_back(best);
     }
     keep_most(windows, k);
     std::vector<Answer> answers;
     for (const Window& window : windows)
         answers.push_back(answer_of(near, votes, window, scratch));
     std::sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) {
-        return std::make_tuple(b.matched.size(), a.distance, a.item) <
-               std::make_tuple(a.matched.size(), b.distance, b.item);
+        return std::tie(b.weight, a.distance, a.item) < std::tie(a.weight, b.distance, b.item);
     });
     answers.resize(std::min(k, answers.size()));
     Votes found;

@@ -32,9 +32,11 @@ struct Votes {
 // query part that votes is matched with the nearest part in the window: by distance, then by how
 // far its difference is from the offset, then the first.
 //
-// Returns at most k items of at least `least` votes: most votes first, then the smallest sum of
-// distances, then the smallest number.
-Votes count_votes(const NearParts& near, std::size_t query_parts, std::int64_t tolerance,
-                  std::size_t least, std::size_t k);
+// Returns at most k items of at least `least` votes: those first whose votes weigh most, then the
+// smallest sum of distances, then the smallest number. `weights` has the weight of each query part;
+// if it is empty, each is 1.
+Votes count_votes(const NearParts& near, std::size_t query_parts,
+                  std::span<const std::int64_t> weights, std::int64_t tolerance, std::size_t least,
+                  std::size_t k);
 
 }  // namespace lookalike::parts

@@ -793,6 +793,7 @@ def part_votes(
     parts: NDArray[np.int64],
     distances: NDArray[np.int32],
     count: int,
+    weights: NDArray[np.int64],
     tolerance: int,
     least: int,
     k: int,

@@ -72,6 +72,8 @@ class SimilarPairs:
     similarity: NDArray[np.float64]  # from 0 to 1
     distance: NDArray[np.int32]
     """The Hamming distance, or another whole number that measures similarity; or -1."""
+    related: Sequence[tuple[int, int]] = ()
+    """Pairs that are not similar, but have something in common: see `Medium.relation`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +158,8 @@ class Medium(ABC, Generic[Content]):
     """What the Content-Security-Policy of a report must allow for `preview`, besides styles."""
     no_features: ClassVar[str] = "without features: only equal files are similar"
     """The description of `Read.without_features`: what they are, a colon, and what follows."""
+    relation: ClassVar[tuple[str, str]] = "", ""
+    """What `SimilarPairs.related` have in common, and what these pairs are, in a summary."""
     signer: Signer  # signs files by their paths. Its `medium` is the name of this medium.
 
     @classmethod

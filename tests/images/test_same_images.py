@@ -6,16 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.images.pages import PAGES, page
 from benchmarks.images.plain import plain_picture
 from benchmarks.images.scenes import CHANGES, EDITS, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image, ImageOps
+from PIL import Image, ImageDraw, ImageOps
 
 import lookalike as la
 from lookalike import _native
 from lookalike.images.decode import TURNS, decoded
 from lookalike.images.details import Details, details_of, parts_of, turned_thumbnails
+from lookalike.images.medium import ImageMedium
 from lookalike.images.same import agreements, placement_of
 from support.oracles.images import agreement_in_place, points
 
@@ -151,6 +153,40 @@ def test_frames_and_boxes_do_not_make_images_the_same(tmp_path: Path) -> None:
 def test_plain_pictures_are_not_the_same(tmp_path: Path) -> None:
     pictures = {str(number): plain_picture(number, 200) for number in range(90)}
     assert near(saved(tmp_path / "plain", pictures)) == set()
+
+
+def test_pairs_do_not_depend_on_order_or_threads() -> None:
+    """Pictures in the same frame share its corners, which are more than may vote."""
+    rng = np.random.default_rng(3)
+    pictures = []
+    for number in range(40):
+        framed = ImageOps.expand(scene(number, 200).resize((160, 120)), 24, "white")
+        ImageDraw.Draw(framed).rectangle((8, 8, 199, 159), outline="black", width=4)
+        pictures.append(framed)
+    pictures += [EDITS["crop to 70%"](pictures[number]) for number in (3, 18, 31)]
+    medium = ImageMedium()
+    hashed = list(medium.signer.each(pictures, points=128, threads=1))
+    expected: set[frozenset[int]] | None = None
+    for threads in (1, 2):
+        order = rng.permutation(len(hashed)) if threads == 2 else np.arange(len(hashed))
+        read = medium.collected(
+            [Path(str(place)) for place in order], [hashed[place] for place in order], []
+        )
+        found = medium.pairs(read, threads=threads, tell=lambda share: None)
+        named = {
+            frozenset((int(order[left]), int(order[right])))
+            for left, right in zip(found.left.tolist(), found.right.tolist(), strict=True)
+        }
+        assert expected is None or named == expected
+        expected = named
+    assert {frozenset((3, 40)), frozenset((18, 41)), frozenset((31, 42))} == expected
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_pages_of_one_kind_are_not_the_same(kind: str, tmp_path: Path) -> None:
+    first = list(PAGES).index(kind)
+    pictures = {str(number): page(first + number * len(PAGES), 200) for number in range(30)}
+    assert near(saved(tmp_path / "pages", pictures)) == set()
 
 
 def test_copies_of_plain_pictures_are_still_found(tmp_path: Path) -> None:

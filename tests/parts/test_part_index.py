@@ -108,9 +108,10 @@ class PartMachine(RuleBasedStateMachine):
         k=st.sampled_from([1, 2, 10]),
         min_votes=st.integers(1, 3),
         most_near=st.sampled_from([1, 5, 20, 10**6]),
+        rarity=st.booleans(),
         threads=st.sampled_from([1, 2]),
     )
-    def search(self, seed: int, count: int, threads: int, **asked: int) -> None:
+    def search(self, seed: int, count: int, threads: int, **asked: Any) -> None:
         rows, positions = some_rows(seed, count, self.bits), positions_of(seed, count)
         answer = self.parts.search(rows, positions, threads=threads, **asked)
         assert told(answer) == self.oracle.search(rows, positions, **asked)
@@ -181,6 +182,20 @@ def test_what_everybody_has_is_left_out_and_counted() -> None:
     assert (loud.left_out, loud[0].item, loud[0].votes) == (0, 17, 60)
     nothing = parts.search(query[:40], radius=0, most_near=5999)
     assert (len(nothing), nothing.left_out) == (0, 40)
+
+
+def test_rare_parts_come_first_where_that_is_asked() -> None:
+    parts = la.PartIndex(32)
+    common, rare = numbers(*(one << 8 for one in (1, 2, 4))), numbers(8 << 8, 16 << 8)
+    for n in range(64):
+        parts.add(n, common)
+    parts.add("rare", rare)
+    query = np.concatenate([common, rare])
+    assert [one.votes for one in parts.search(query, range(5), radius=0, k=2)] == [3, 3]
+    found = parts.search(query, [0, 1, 2, 0, 1], radius=0, k=2, rarity=True)
+    assert [(one.item, one.votes) for one in found] == [("rare", 2), (0, 3)]
+    with pytest.raises(ArgumentError, match="rarity"):
+        parts.search(query, rarity=1)  # type: ignore[arg-type]
 
 
 def test_a_query_of_one_part_needs_one_vote_and_others_two() -> None:

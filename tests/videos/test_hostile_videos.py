@@ -15,6 +15,7 @@ import lookalike as la
 from lookalike.errors import DocumentError
 from lookalike.processes import Task, end_idle_workers, run
 from lookalike.videos import decode
+from lookalike.videos.decode import Reading
 from lookalike.videos.workers import picture_of, read_videos
 from support.cases.videos import film, write
 
@@ -118,6 +119,40 @@ def test_endless_videos_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(decode, "LONGEST", 0)
     with pytest.raises(DocumentError, match="is longer than 0 hours"):
         decode.read_frames(path)
+
+
+def test_hundreds_of_streams_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "streams.mov"
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("mpeg4", rate=12)
+        stream.height, stream.width, stream.pix_fmt = 96, 128, "yuv420p"
+        tracks: list[Any] = [
+            container.add_stream("pcm_s16le", rate=8000, layout="mono") for _ in range(300)
+        ]
+        for one in film(1, 2):
+            frame = av.VideoFrame.from_ndarray(one, format="gray").reformat(format="yuv420p")
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+        for track in tracks:
+            heard = av.AudioFrame.from_ndarray(np.zeros((1, 80), np.int16), "s16", "mono")
+            heard.sample_rate = 8000
+            container.mux(track.encode(heard))
+            container.mux(track.encode())
+    (found,) = read_videos([path], Reading(sound=True))
+    assert isinstance(found, DocumentError) and "has more than 64 streams" in str(found)
+
+
+def test_lengths_in_headers_are_not_believed(tmp_path: Path) -> None:
+    path = write(tmp_path / "film.mp4", film(1, 3))
+    data = bytearray(path.read_bytes())
+    for box, place in ((b"mvhd", 20), (b"mdhd", 20), (b"tkhd", 24)):
+        at = data.index(box) + place
+        data[at : at + 4] = b"\x7f\xff\xff\xff"
+    path.write_bytes(data)
+    (found,) = read_videos([path], Reading(sound=True))
+    assert not isinstance(found, DocumentError), str(found)
+    assert len(found.offsets) == 12 and found.info.seconds == pytest.approx(3, abs=0.2)
+    assert picture_of(path, 100, 10_000) is not None
 
 
 def test_time_is_limited(tmp_path: Path) -> None:

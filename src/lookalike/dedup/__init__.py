@@ -144,7 +144,7 @@ def dedup(
         common: Leave out features that more than this number of documents have (default: none).
         recall: The chance that a pair of vectors at the threshold is found (default: 0.999).
         hash: The hash of images: "dct", "gradient" or "pdq".
-        rotated: Also find copies of images that were turned by quarters or mirrored.
+        rotated: Also find copies of images and videos that were turned by quarters or mirrored.
         signer: How recordings are compared (default: `la.AudioHash()`).
         work: A folder for texts, signatures and pairs: an interrupted job goes on there, and
             another threshold needs no new signatures (default: a temporary folder). For images,

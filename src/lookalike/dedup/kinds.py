@@ -98,7 +98,7 @@ OPTIONS: dict[str, Option] = {
     },
     "recall": Option("vectors"),
     "hash": Option("images"),
-    "rotated": Option("images"),
+    "rotated": Option("images videos"),
     "signer": Option("recordings"),
     "output": Option("text vectors media spark"),
     "in_place": Option("text vectors", {"spark": "the output is a new folder"}),

@@ -192,6 +192,7 @@ def _run(
         distance=distance,
         first_equal=first_good,
         different_pairs=pairs,
+        related=[(read.files[left], read.files[right]) for left, right in similar.related],
         counts=DedupCounts.of(
             decision,
             first_good,
@@ -234,11 +235,16 @@ def _pairs(
 
     if cache is None:
         return make(), False
-    kept = Kept(
-        ["pairs", medium.name, medium.settings()],
-        lambda pairs: packed(None, pairs.left, pairs.right, pairs.similarity, pairs.distance),
-        lambda data: SimilarPairs(*unpacked(data)[1]),
-    )
+
+    def pack(pairs: SimilarPairs) -> bytes:
+        related = [[int(one), int(other)] for one, other in pairs.related]
+        return packed(related, pairs.left, pairs.right, pairs.similarity, pairs.distance)
+
+    def unpack(data: bytes) -> SimilarPairs:
+        related, arrays = unpacked(data)
+        return SimilarPairs(*arrays, [(one, other) for one, other in related])
+
+    kept = Kept(["pairs", medium.name, medium.settings()], pack, unpack)
     pairs = cache.together([keys.get(file) for file in read.files], kept, make)
     return pairs, not made
 

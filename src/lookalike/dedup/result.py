@@ -52,8 +52,11 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.jobs.documents import DocumentTable
 from lookalike.media import Medium, Problem, with_article
 from lookalike.pages.marks import without_marks
+from lookalike.shown import escape_terminal
 from lookalike.storage.changes import Changes
 from lookalike.storage.files import FileState
+
+_LONGEST_NAME = 60
 
 if TYPE_CHECKING:
     import pyarrow
@@ -629,6 +632,8 @@ class MediaResult(DedupResult):
     """Files that were left out, by path, with the reason."""
     known: int = 0
     """Files of which an earlier run had kept all that is needed, so that they were not read."""
+    related: Sequence[tuple[Path, Path]] = ()
+    """Pairs that are not similar, but have something in common, such as the sound of videos."""
 
     @property
     def old(self) -> int:
@@ -778,10 +783,21 @@ class MediaResult(DedupResult):
             no_features=self.medium.no_features,
             left_out="could not be read",
             other_files=f"not {self.kind}: not looked at",
-            more=[("not read again", f"{self.known:,}", "unchanged since an earlier run")]
-            if self.known
-            else [],
+            more=[*self._unread(), *self._relation()],
         )
+
+    def _unread(self) -> list[tuple[str, str, str]]:
+        """Return a line about files that were not read again, if there are any."""
+        note = "unchanged since an earlier run"
+        return [("not read again", f"{self.known:,}", note)] if self.known else []
+
+    def _relation(self) -> list[tuple[str, str, str]]:
+        """Return a line about pairs that have something in common, if there are any."""
+        if not self.related:
+            return []
+        name, note = self.medium.relation
+        one, other = (escape_terminal(file.name, _LONGEST_NAME) for file in self.related[0])
+        return [(name, f"{len(self.related):,}", f"{note}, such as {one} and {other}")]
 
     def described(self) -> dict[str, Any]:
         """Return the settings of the medium, and which file of a group is kept."""

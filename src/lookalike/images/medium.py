@@ -264,13 +264,14 @@ class ImageMedium(Medium[HashedImages]):
         """Return pairs of which one shows a part of the other: points vote, gray values decide."""
         content = read.content
         sizes = list(zip(read.facts["width"], read.facts["height"], strict=True))
-        index = PointIndex([points[0] for points in content.points], sizes)
+        upright = [points[0] for points in content.points]
+        index = PointIndex(upright, sizes)
         found: list[tuple[NDArray[Any], ...]] = []
         turns = list(TURNS)[: content.signatures.shape[1]]
         for number, turn in enumerate(turns):
             swapped = TURNS[turn][0]
             proposed = index.propose(
-                [points[number] for points in content.points],
+                [points[number] for points in content.points] if number else upright,
                 [size[::-1] for size in sizes] if swapped else sizes,
                 threads=threads,
                 tell=partial(_tell_part, tell, number, len(turns)),

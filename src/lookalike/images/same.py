@@ -35,8 +35,14 @@ class Rule:
         # A caption changes many gray values, but not the details of the rest.
         same |= (inside >= _CERTAIN.correlation) & (evidence >= _CERTAIN.evidence)
         if least is _IN_PLACE:
-            # Smooth images have little to compare; all of it has to be the same.
-            same |= (correlation >= _SMOOTH.correlation) & (evidence >= _SMOOTH.evidence)
+            # Plain and smooth images have little to compare; nearly all of it has to be the same.
+            # Two pages of the same kind differ only where there is text.
+            little = (inside >= _PLAIN.correlation) & (evidence >= _PLAIN.evidence)
+            little |= (correlation >= _SMOOTH.correlation) & (evidence >= _SMOOTH.evidence)
+            same |= little & (agreeing >= _NEARLY_ALL * windows)
+        else:
+            # A few edges agree with those of other images, if these are moved until they do.
+            same &= windows >= _LEAST_WINDOWS
         shown = (np.minimum(first, second) >= self.larger - _ROUNDING) & (
             np.maximum(first, second) >= self.smaller - _ROUNDING
         )
@@ -59,10 +65,12 @@ RULES: Mapping[str, Rule] = {
 """By threshold. docs/images.md has what each finds."""
 
 # Chosen on other photographs than those of docs/images.md, and on plain pictures like those there.
-_IN_PLACE, _MOVED, _PLACED = Least(0.8, 50), Least(0.85, 100), Least(0.85, 150)
+_IN_PLACE, _MOVED, _PLACED = Least(0.8, 130), Least(0.85, 110), Least(0.85, 150)
 """For images in place, moved to where they agree best, and placed by points: the more is searched,
 the better other images agree, too."""
-_SMOOTH, _CERTAIN = Least(0.995, 22), Least(0.5, 300)
+_PLAIN, _SMOOTH, _CERTAIN = Least(0.97, 50), Least(0.995, 22), Least(0.5, 300)
+_NEARLY_ALL = 0.97  # share of windows that agree
+_LEAST_WINDOWS = 16  # with detail, of images that are moved
 _ROUNDING = 1e-9
 _WHOLE = np.array([1.0, 0.0, 1.0, 0.0])  # the placement of an image in place
 _SAME_PLACE = 0.06  # how far from that points may have it
@@ -71,7 +79,11 @@ _AGREEMENT = 7  # values of an agreement
 _RADIUS = 2  # bits in which words of the same point may differ
 _TOLERANCE = DOUBLING // 3  # of how much larger one image is, by its points
 _LEAST_VOTES = 2
-_MOST_SIMILAR = 100  # images that the points of one propose
+_MOST_SIMILAR = 100  # images that the points of one propose, those with rare words first
+_MOST_NEAR = 1 << 14
+"""Points of all images that those of one may be near, together. Common points come last: frames of
+the same kind have the same corners, and tell nothing about what is in them. So the time grows with
+the number of images."""
 _NEAR = 8 * UNIT  # how far from its place a point may be
 _SPREAD = 20 * UNIT  # distance of points that tell how much larger one image is
 _TOGETHER = 64  # images that are searched at a time
@@ -153,12 +165,16 @@ class Proposed:
 
 
 class PointIndex:
-    """Images by the words of their points."""
+    """Images by the words of their points.
+
+    Ties, and which image of a pair is placed in the other, follow from what is in them, not from
+    the order in which they are given.
+    """
 
     def __init__(self, points: Sequence[Points], sizes: Sequence[tuple[int, int]]) -> None:
         self.points, self.sizes = points, sizes
         self.index = PartIndex(WORD_BITS)
-        some = [row for row, one in enumerate(points) if len(one.words) >= _LEAST_VOTES]
+        some = self._in_order(points)
         self.index.add_many(
             some,
             [points[row].signatures for row in some],
@@ -173,26 +189,39 @@ class PointIndex:
         threads: int,
         tell: Tell,
     ) -> Proposed:
-        """Return pairs of a query and another image whose points agree on a place."""
+        """Return pairs of a query and another image whose points agree on a place.
+
+        If the queries are the indexed images, a pair is placed by the one that finds it first.
+        """
         left: list[int] = []
         right: list[int] = []
         placements: list[tuple[float, float, float, float]] = []
-        for begin in range(0, len(queries), _TOGETHER):
-            rows = range(begin, min(begin + _TOGETHER, len(queries)))
-            some = [row for row in rows if len(queries[row].words) >= _LEAST_VOTES]
-            for row, other, placement in self._placed(queries, sizes, some, threads):
+        placed: set[tuple[int, int]] | None = set() if queries is self.points else None
+        asked = self._in_order(queries)
+        for begin in range(0, len(asked), _TOGETHER):
+            some = asked[begin : begin + _TOGETHER]
+            for row, other, placement in self._placed(queries, sizes, some, placed, threads):
                 left.append(row)
                 right.append(other)
                 placements.append(placement)
-            tell(rows.stop / len(queries))
+            tell(min(1.0, (begin + _TOGETHER) / len(asked)))
         found = np.array(placements, np.float64).reshape(-1, 4)
         return Proposed(np.array(left, np.int64), np.array(right, np.int64), found)
+
+    @staticmethod
+    def _in_order(points: Sequence[Points]) -> list[int]:
+        """Return the images with enough points, ordered by these."""
+        some = (row for row, one in enumerate(points) if len(one.words) >= _LEAST_VOTES)
+        return sorted(
+            some, key=lambda row: (points[row].words.tobytes(), points[row].places.tobytes())
+        )
 
     def _placed(
         self,
         queries: Sequence[Points],
         sizes: Sequence[tuple[int, int]],
         some: Sequence[int],
+        placed: set[tuple[int, int]] | None,
         threads: int,
     ) -> Iterator[tuple[int, int, tuple[float, float, float, float]]]:
         answers = self.index.search_many(
@@ -202,12 +231,14 @@ class PointIndex:
             tolerance=_TOLERANCE,
             k=_MOST_SIMILAR + 1,  # the image itself
             min_votes=_LEAST_VOTES,
+            most_near=_MOST_NEAR,
+            rarity=True,
             threads=threads,
         )
         for row, answer in zip(some, answers, strict=True):
             for match in answer:
                 other = int(match.item)
-                if other == row:
+                if other == row or (placed is not None and (other, row) in placed):
                     continue
                 placement = placement_of(
                     queries[row].places[match.query_parts],
@@ -216,6 +247,8 @@ class PointIndex:
                     self.sizes[other],
                 )
                 if placement is not None:
+                    if placed is not None:
+                        placed.add((row, other))
                     yield row, other, placement
 
 
@@ -233,17 +266,18 @@ def placement_of(
     apart = from_places[None] - from_places[:, None]
     expected = to_places[:, None] + scales[:, None, None] * apart
     agree: NDArray[np.bool_] = np.all(np.abs(expected - to_places[None]) <= _NEAR, axis=2)
-    best = int(agree.sum(axis=1).argmax())
-    voters = np.flatnonzero(agree[best])
-    if len(np.unique(from_places[voters], axis=0)) < _LEAST_VOTES:
+    voters = agree[agree.sum(axis=1).argmax()]
+    from_places, to_places, scales = from_places[voters], to_places[voters], scales[voters]
+    if (from_places == from_places[0]).all():  # no two points
         return None
-    from_places, to_places = from_places[voters], to_places[voters]
-    center, other_center = from_places.mean(axis=0), to_places.mean(axis=0)
-    spread = float(np.sqrt(((from_places - center) ** 2).sum(axis=1).mean()))
-    scale = float(np.median(scales[voters]))
-    if spread >= _SPREAD:
-        products = ((from_places - center) * (to_places - other_center)).sum()
-        fitted = float(products / ((from_places - center) ** 2).sum())
+    count = len(scales)
+    center, other_center = from_places.sum(axis=0) / count, to_places.sum(axis=0) / count
+    apart, other_apart = from_places - center, to_places - other_center
+    squares = float((apart * apart).sum())
+    ordered = np.sort(scales)
+    scale = float(ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+    if squares >= count * _SPREAD**2:
+        fitted = float((apart * other_apart).sum()) / squares
         scale = fitted if 0.5 <= fitted / scale <= 2 else scale
     shift = other_center - scale * center
     (down, across), (other_down, other_across) = parts_of(*size), parts_of(*other)

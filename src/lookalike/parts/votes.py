@@ -216,14 +216,27 @@ class Ballot:
 
     segments: Sequence[Indexed]
     near: _NearParts
-    query_parts: int
+    weights: Integers  # of each part of the query: the rarer it is, the more
     voters: int
     exact: bool
 
-    def answer(self, tolerance: int, k: int, least: int | None) -> PartAnswer:
-        """Return the k items with the most votes, `least` or more."""
+    @property
+    def query_parts(self) -> int:
+        """The number of parts of the query."""
+        return len(self.weights)
+
+    def answer(
+        self, tolerance: int, k: int, least: int | None, *, rarity: bool = False
+    ) -> PartAnswer:
+        """Return the k items with the most votes, `least` or more, or with the rarest votes."""
+        weights = self.weights if rarity else self.weights[:0]
         items, offsets, votes, begins, query_parts, parts, distances = _native.part_votes(
-            *self.near, self.query_parts, tolerance, least or min(2, max(1, self.query_parts)), k
+            *self.near,
+            self.query_parts,
+            weights,
+            tolerance,
+            least or min(2, max(1, self.query_parts)),
+            k,
         )
         matches = []
         for place, item in enumerate(items.tolist()):
@@ -267,6 +280,8 @@ def ballots(
     for one, words in zip(segments, found, strict=True):
         before = np.concatenate([[0], np.cumsum(one.segment.living_counts[words.words])])
         near += before[words.offsets[1:]] - before[words.offsets[:-1]]
+    parts = sum(int(one.segment.living_counts.sum()) for one in segments)
+    weights = _bits_in(parts // np.maximum(near, 1))
     nothing = np.empty(0, np.int64)
     empty = _NearParts(nothing, nothing, nothing, nothing, nothing.astype(np.int32))
     result, begin = [], 0
@@ -280,8 +295,13 @@ def ballots(
             for one, words in zip(segments, found, strict=True)
         ]
         pairs = _NearParts(*map(np.concatenate, zip(empty, *each, strict=True)))
-        result.append(Ballot(segments, pairs, len(own), len(voters), exact))
+        result.append(Ballot(segments, pairs, weights[own], len(voters), exact))
     return result
+
+
+def _bits_in(numbers: Integers) -> Integers:
+    """Return how many bits each number has, at least 1, counted without rounding."""
+    return np.maximum(1, np.searchsorted(2 ** np.arange(62), numbers, side="right"))
 
 
 def _item_at(segments: Sequence[Indexed], item: int) -> tuple[Item, int]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat
@@ -15,22 +14,10 @@ from typing import Any, ClassVar, SupportsFloat
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike import _native
 from lookalike.checks import instance, share
-from lookalike.errors import ArgumentError, Said
-from lookalike.media import (
-    Medium,
-    Read,
-    SignedFile,
-    SignedItems,
-    SimilarPairs,
-    Tell,
-    memory_for_decoders,
-    read_each,
-    readable,
-    split_problems,
-)
-from lookalike.parts.index import PartIndex
+from lookalike.errors import ArgumentError, DocumentError, Said
+from lookalike.media import Read, SignedFile, SignedItems, SimilarPairs, Tell, readable
+from lookalike.parts.medium import PartMedium, either_way, thinned, votes_of_pairs
 from lookalike.parts.signer import SignedParts
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, AudioInfo, is_audio
@@ -40,7 +27,7 @@ from lookalike.recordings.workers import (
     kept_of_recordings,
     read_recordings,
 )
-from lookalike.storage.file_cache import FileCache
+from lookalike.storage.file_cache import FileCache, Kept
 
 _THRESHOLD = 0.8
 # Smaller differences (in seconds, or as factors) are due to padding and filters.
@@ -50,13 +37,12 @@ _LEAST_BANDWIDTH = 0.9
 _ASKED = 1024  # words of a recording, from all over it, that propose others
 _RADIUS = 1  # enough words of a whole recording survive within one bit; more bits would take longer
 _LEAST_VOTES = 0.02
-_TOGETHER = 64  # recordings that are searched at a time
 _STRETCH = 1000  # milliseconds that are compared as a whole
 _SAME_BITS = 0.3  # share of bits in which equal stretches may differ; in others, half of them do
 _PLAYER = '<audio controls preload="none" src="data:audio/mpeg;base64,{}"></audio>'
 
 
-class RecordingMedium(Medium[list[Fingerprint]]):
+class RecordingMedium(PartMedium[Fingerprint]):
     """Recordings, of which the best copy is kept; see `best_first`."""
 
     name: ClassVar[str] = "recordings"
@@ -73,6 +59,7 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         "bandwidth": "int64",
     }
     policy: ClassVar[str] = "media-src data:"
+    least_memory: ClassVar[int] = LEAST_MEMORY
 
     def __init__(
         self, signer: AudioHash | None = None, threshold: SupportsFloat | None = None
@@ -102,34 +89,22 @@ class RecordingMedium(Medium[list[Fingerprint]]):
     def criterion(self) -> str:
         return f"the same over {self.threshold:.0%} of the longer one"
 
-    def read(
-        self,
-        files: Sequence[Path],
-        *,
-        threads: int,
-        tell: Tell,
-        memory: int | None = None,
-        cache: FileCache | None = None,
-    ) -> Read[list[Fingerprint]]:
-        room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
-        if room is not None:
-            threads = min(threads, room // LEAST_MEMORY)
-        read = partial(read_recordings, hash=self.signer, threads=threads)
-        found = read_each(files, read, cache, partial(kept_of_recordings, self.signer))
-        good, fingerprints, problems = split_problems(files, found, tell)
-        infos = [one.info for one in fingerprints]
-        return Read(
-            files=good,
-            merit=np.zeros(len(good), np.int64),
-            facts={name: [getattr(info, name) for info in infos] for name in self.facts},
-            described=[_described(info) for info in infos],
-            content=fingerprints,
-            problems=problems,
-            without_features=np.array([len(one.words) == 0 for one in fingerprints], bool),
-        )
+    def read_each(
+        self, files: Sequence[Path], *, threads: int
+    ) -> Iterator[Fingerprint | DocumentError]:
+        return read_recordings(files, self.signer, threads=threads)
 
-    def made_by(self) -> Sequence[Any]:
-        return kept_of_recordings(self.signer).made_by
+    def describe(self, one: Fingerprint) -> str:
+        return _described(one.info)
+
+    def can_be_compared(self, one: Fingerprint) -> bool:
+        return len(one.words) > 0
+
+    def best_first(self, files: Sequence[Path], copies: Sequence[Fingerprint]) -> list[int]:
+        return best_first([_copy(file, one.info) for file, one in zip(files, copies, strict=True)])
+
+    def kept(self) -> Kept[Fingerprint]:
+        return kept_of_recordings(self.signer)
 
     def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> SimilarPairs:
         return similar_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
@@ -162,17 +137,6 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         every = [*old, *read.content]
         pairs = similar_pairs(every, self.signer, self.threshold, threads=threads, old=len(old))
         return replace(pairs, right=pairs.right - len(old))
-
-    def merits(self, read: Read[list[Fingerprint]], pairs: SimilarPairs) -> NDArray[np.int64]:
-        merits = np.zeros(len(read.files), np.int64)
-        labels = np.empty(len(read.files), np.int64)
-        _native.components(pairs.left, pairs.right, labels)
-        order = np.argsort(labels, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
-            if len(group) > 1:
-                copies = [_copy(read.files[row], read.content[row].info) for row in group.tolist()]
-                merits[group[best_first(copies)]] = -np.arange(len(group))
-        return merits
 
     def describe_pair(self, similarity: float, distance: int) -> str:
         return f"the same over {int(100 * similarity)}% of the longer one"
@@ -266,7 +230,7 @@ def similar_pairs(
     Words that two recordings share at one offset propose a pair; all words at that offset decide.
     With `old`, each pair has one of the first `old` recordings and one of the others.
     """
-    proposed = _proposed(recordings, hash, threads, tell, old)
+    proposed = proposed_by_sound(recordings, hash, threads=threads, tell=tell, old=old)
     pairs = np.array(sorted(proposed), np.int64).reshape(-1, 2)
     shares = np.array(
         [
@@ -280,44 +244,37 @@ def similar_pairs(
     return SimilarPairs(left, right, shares[similar], np.full(len(left), -1, np.int32))
 
 
-def _proposed(
-    recordings: Sequence[Fingerprint], hash: AudioHash, threads: int, tell: Tell | None, old: int
+def proposed_by_sound(
+    recordings: Sequence[Fingerprint],
+    hash: AudioHash,
+    *,
+    threads: int,
+    tell: Tell | None = None,
+    old: int = 0,
 ) -> dict[tuple[int, int], int]:
-    """Return proposed pairs, and how much later the words of the left one are in the right one."""
-    index = PartIndex(AudioHash.bits)
-    asking = [place for place, one in enumerate(recordings) if len(one.words)]
-    told = [place for place in asking if place < old] if old else asking
-    asking = [place for place in asking if place >= old]
-    index.add_many(
-        told,
-        [recordings[place].signatures for place in told],
-        [recordings[place].offsets for place in told],
+    """Return proposed pairs, and how much later the words of the left one are in the right one.
+
+    With `old`, each pair has one of the first `old` recordings and one of the others.
+    """
+    parts = [SignedParts(one.signatures, one.offsets) for one in recordings]
+    found = votes_of_pairs(
+        parts,
+        [thinned(one, _ASKED) for one in parts],
+        AudioHash.bits,
+        radius=_RADIUS,
+        tolerance=math.ceil(hash.hop),
+        is_enough=lambda one, match: match.score >= _LEAST_VOTES,
+        threads=threads,
+        tell=tell,
+        old=old,
     )
-    proposed: dict[tuple[int, int], int] = {}
-    for start in range(0, len(asking) if told else 0, _TOGETHER):
-        some = asking[start : start + _TOGETHER]
-        asked = [slice(None, None, -(-len(recordings[one].words) // _ASKED)) for one in some]
-        answers = index.search_many(
-            [recordings[one].signatures[own] for one, own in zip(some, asked, strict=True)],
-            [recordings[one].offsets[own] for one, own in zip(some, asked, strict=True)],
-            radius=_RADIUS,
-            tolerance=math.ceil(hash.hop),
-            k=len(told),
-            threads=threads,
-        )
-        for one, answer in zip(some, answers, strict=True):
-            for match in answer:
-                other = int(match.item)
-                if other != one and match.score >= _LEAST_VOTES:
-                    later = match.offset if one < other else -match.offset
-                    proposed.setdefault((min(one, other), max(one, other)), later)
-        if tell is not None:
-            tell(min(1.0, (start + _TOGETHER) / len(asking)))
-    return proposed
+    return either_way(found)
 
 
-def same_share(one: Fingerprint, other: Fingerprint, offset: int, hop: float) -> float:
-    """Return the share of the words of the longer recording that the other has.
+def same_share(
+    one: Fingerprint, other: Fingerprint, offset: int, hop: float, of: str = "longer"
+) -> float:
+    """Return the share of the words of the longer, or shorter, recording that the other has.
 
     The words of the first are compared `offset` milliseconds later, plus or minus one hop.
     """
@@ -328,7 +285,8 @@ def same_share(one: Fingerprint, other: Fingerprint, offset: int, hop: float) ->
         _same_words(one.words, places + moved, other.words, others, hop)
         for moved in (shift - 1, shift, shift + 1)
     )
-    return best / max(len(one.words), len(other.words))
+    lengths = len(one.words), len(other.words)
+    return best / (max(lengths) if of == "longer" else min(lengths))
 
 
 def _same_words(

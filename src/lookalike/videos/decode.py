@@ -10,6 +10,7 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -22,11 +23,14 @@ from lookalike.images.decode import is_image
 from lookalike.lazy import LazyModule
 from lookalike.shown import escape_terminal
 from lookalike.storage.files import open_plain
+from lookalike.videos.bars import without_steady_bars
 from lookalike.videos.frames import BYTES, VideoFrames, VideoInfo
+from lookalike.videos.sound import SoundReader
 
 av = LazyModule("av", "reading videos", extra="video")
 
 STEP = 250  # milliseconds from one hashed frame to the next
+_QUERY_STEP, _QUERY_SECONDS = STEP / 4, 60  # of a query, for as many seconds
 LONGEST = 24 * 3600  # maximum seconds of a video
 MOST_PIXELS = 4096 * 2304  # of a frame
 MOST_STREAMS = 64
@@ -54,6 +58,21 @@ _AUDIO_BRANDS = (b"M4A ", b"M4B ", b"M4P ", b"aax ")
 _OGG_VIDEO = (b"\x80theora", b"\x01video", b"BBCD\0", b"OVP80", b"fishead\0")
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What is read of a video."""
+
+    crop_bars: bool = True  # leave out black bars
+    orientations: int = 1  # 8: hash each frame in all orientations
+    sound: bool = False  # also read the sound
+    query: bool = False
+    """Hash more frames, so that one of them is near each frame that was hashed of another copy,
+    also if that was cut elsewhere and much changes within a step."""
+
+
+PICTURES = Reading()
+
+
 def container_of(head: bytes) -> str | None:
     """Return the demuxer for a file that begins with these 64 bytes, or None for other files."""
     for beginning, name in _BEGINNINGS.items():
@@ -70,72 +89,105 @@ def container_of(head: bytes) -> str | None:
     return "mov" if head[4:8] in _ATOMS else None
 
 
-def read_frames(video: str | os.PathLike[str] | bytes) -> VideoFrames:
+def read_frames(video: str | os.PathLike[str] | bytes, reading: Reading = PICTURES) -> VideoFrames:
     """Return the hashes of frames of a file or its bytes; raise `DocumentError` or `OSError`."""
     hashes: list[NDArray[np.uint8]] = []
     offsets: list[int] = []
     qualities: list[int] = []
     with opened(video) as (container, stream):
-        end = due = 0.0
-        size = 0, 0
-        for seconds, frame in _frames(container, stream):
-            end = seconds
-            if 1000 * seconds < due:
-                continue
-            due = (1000 * seconds // STEP + 1) * STEP
-            size = frame.width, frame.height
-            signature, quality = hash_frame(_gray(frame))
-            hashes.append(signature)
-            offsets.append(round(1000 * seconds))
+        reader = _Reader(
+            container, stream, SoundReader.of(container, LONGEST) if reading.sound else None
+        )
+        if reading.query:
+            stream.codec_context.skip_frame = "DEFAULT"
+        sampled = reader.sampled(_QUERY_STEP if reading.query else STEP)
+        for offset, gray in without_steady_bars(sampled) if reading.crop_bars else sampled:
+            signatures, quality = hash_frame(gray, reading.orientations)
+            hashes.append(signatures)
+            offsets.append(offset)
             qualities.append(quality)
         rate = float(stream.average_rate or 0)
         info = VideoInfo(
-            seconds=end + (1 / rate if rate > 0 else 0),
-            width=size[0],
-            height=size[1],
+            seconds=reader.now + (1 / rate if rate > 0 else 0),
+            width=reader.size[0],
+            height=reader.size[1],
             rate=rate,
             format=container.format.name.partition(",")[0],
             codec=stream.codec_context.name,
         )
+        heard = None if reader.sound is None else reader.sound.finish(reader.first or 0.0)
     if not hashes:
         raise DocumentError("has no frames that can be decoded")
+    rows = np.array(hashes, np.uint8)
     return VideoFrames(
-        np.array(hashes, np.uint8),
+        np.ascontiguousarray(rows[:, 0]),
         np.array(offsets, np.int64),
         np.array(qualities, np.uint8),
         info,
+        turned=np.ascontiguousarray(rows[:, 1:].transpose(1, 0, 2)),
+        sound=heard,
     )
 
 
-def hash_frame(gray: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], int]:
-    """Return the PDQ of a gray image, and its quality."""
-    signature = np.empty((1, BYTES), np.uint8)
+def hash_frame(gray: NDArray[np.uint8], orientations: int = 1) -> tuple[NDArray[np.uint8], int]:
+    """Return the PDQ of a gray image in 1 or 8 orientations, and its quality."""
+    signatures = np.empty((orientations, BYTES), np.uint8)
     hasher = _native.Pdq.of(*gray.shape)
     hasher.feed(np.ascontiguousarray(gray)[..., None])
-    return signature[0], hasher.finish(signature)
+    return signatures, hasher.finish(signatures)
 
 
-def _frames(container: Any, stream: Any) -> Iterator[tuple[float, Any]]:
-    """Yield frames with their times in seconds, from 0 on and never backward."""
-    first, now, step = None, 0.0, 1 / float(stream.average_rate or 25)
-    count = 0
-    for packet in container.demux(stream):
-        try:
-            frames = packet.decode()
-        except av.error.InvalidDataError:  # a damaged frame; others may be good
-            continue
-        for frame in frames:
-            if frame.is_corrupt and not count:
+class _Reader:
+    """Reads the frames of a container, and the sound between them."""
+
+    def __init__(self, container: Any, stream: Any, sound: SoundReader | None = None) -> None:
+        self._container, self._stream, self.sound = container, stream, sound
+        self.first: float | None = None  # second of the first frame, as the file has it
+        self.now = 0.0
+        self.size = 0, 0
+
+    def sampled(self, step: float) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """Yield milliseconds and the gray values of a frame every `step`, or `STEP` at last."""
+        due = 0.0
+        for seconds, frame in self.frames():
+            if 1000 * seconds < due:
                 continue
-            seconds = frame.time
-            if seconds is None:
-                seconds = (first or 0.0) + now + step
-            first = seconds if first is None else first
-            now = max(now, seconds - first)
-            if now > LONGEST:
-                raise DocumentError(f"is longer than {LONGEST // 3600} hours")
-            count += 1
-            yield now, frame
+            step = step if seconds < _QUERY_SECONDS else STEP
+            due = (1000 * seconds // step + 1) * step
+            self.size = frame.width, frame.height
+            yield round(1000 * seconds), _gray(frame)
+
+    def frames(self) -> Iterator[tuple[float, Any]]:
+        """Yield frames with their times in seconds, from 0 on and never backward."""
+        step, count = 1 / float(self._stream.average_rate or 25), 0
+        for packet in self._packets():
+            try:
+                frames = packet.decode()
+            except av.error.InvalidDataError:  # a damaged frame; others may be good
+                continue
+            for frame in frames:
+                if frame.is_corrupt and not count:
+                    continue
+                seconds = frame.time
+                if seconds is None:
+                    seconds = (self.first or 0.0) + self.now + step
+                self.first = seconds if self.first is None else self.first
+                self.now = max(self.now, seconds - self.first)
+                if self.now > LONGEST:
+                    raise DocumentError(f"is longer than {LONGEST // 3600} hours")
+                count += 1
+                yield self.now, frame
+
+    def _packets(self) -> Iterator[Any]:
+        """Yield packets of the video stream, and read those of the audio stream."""
+        if self.sound is None:
+            yield from self._container.demux(self._stream)
+            return
+        for packet in self._container.demux(self._stream, self.sound.stream):
+            if packet.stream_index == self._stream.index:
+                yield packet
+            else:
+                self.sound.feed(packet)
 
 
 def _gray(frame: Any) -> NDArray[np.uint8]:
@@ -163,7 +215,7 @@ def small_jpeg(
             with suppress(av.error.FFmpegError):
                 container.seek(length // 3)
         chosen = None
-        for tried, (_, frame) in enumerate(_frames(container, stream)):
+        for tried, (_, frame) in enumerate(_Reader(container, stream).frames()):
             chosen = frame
             if tried >= _TRIED or hash_frame(_gray(frame))[1] >= _GOOD:
                 break
@@ -195,16 +247,7 @@ def opened(video: str | os.PathLike[str] | bytes) -> Iterator[tuple[Any, Any]]:
         if format is None:
             raise DocumentError("is not a video in a known format" if head else "is empty")
         try:
-            with av.open(
-                file,
-                format=format,
-                metadata_errors="replace",
-                container_options={
-                    "protocol_whitelist": "",
-                    "max_streams": str(MOST_STREAMS),
-                    "probesize": str(4 << 20),
-                },
-            ) as container:
+            with _container(file, format) as container:
                 yield container, _stream(container)
         except av.error.FFmpegError as error:
             if isinstance(error, MemoryError):
@@ -216,6 +259,24 @@ def opened(video: str | os.PathLike[str] | bytes) -> Iterator[tuple[Any, Any]]:
                 raise
             said = escape_terminal(str(error), _REASON)
             raise DocumentError(f"cannot be decoded ({said})") from error
+
+
+def _container(file: Any, format: str) -> Any:
+    try:
+        return av.open(
+            file,
+            format=format,
+            metadata_errors="replace",
+            container_options={
+                "protocol_whitelist": "",
+                "max_streams": str(MOST_STREAMS),
+                "probesize": str(4 << 20),
+            },
+        )
+    except MemoryError as error:  # FFmpeg says the same of too many streams
+        raise DocumentError(
+            f"has more than {MOST_STREAMS} streams, or headers that take too much memory"
+        ) from error
 
 
 def _stream(container: Any) -> Any:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import file_path
+from lookalike.checks import file_path, whole_number
 from lookalike.display import Column, TableColumns, Tabular
 from lookalike.errors import FormatError
+from lookalike.recordings.audio_hash import Fingerprint
 from lookalike.shown import brief
 from lookalike.signatures import signatures_from_hex, signatures_to_hex
 from lookalike.storage.files import file_errors, whole_file
@@ -19,7 +21,7 @@ from lookalike.storage.files import file_errors, whole_file
 BYTES = 32  # of a hash
 LEAST_QUALITY = 30
 """Minimum quality of a frame that votes: black and plain frames are alike in all films."""
-_SAME = 12  # bits within which a frame repeats the last one
+_SAME = 6  # bits within which a frame repeats the last one
 REPEATED = 1000  # milliseconds after which a frame that repeats the last one counts again
 _FIELDS = 4  # of a line of vPDQ text
 
@@ -48,6 +50,18 @@ class VideoFrames(Tabular):
     """Quality of each hash, from 0 to 100."""
     info: VideoInfo
     """Facts about the video."""
+    turned: NDArray[np.uint8] = field(
+        default_factory=lambda: np.empty((0, 0, BYTES), np.uint8), repr=False
+    )
+    """`uint8[7, n, 32]`: the PDQ of each frame in the other orientations; `[0, n, 32]` if these
+    were not asked for."""
+    sound: Fingerprint | None = None
+    """Words of the sound; None if there is none, or it was not asked for."""
+
+    def oriented(self, number: SupportsIndex) -> NDArray[np.uint8]:
+        """Return the signatures in an orientation by its number; 0 is upright."""
+        place = whole_number("number", number, at_least=0, at_most=len(self.turned))
+        return self.signatures if place == 0 else self.turned[place - 1]
 
     @property
     def voting(self) -> NDArray[np.bool_]:

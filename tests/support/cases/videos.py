@@ -56,12 +56,14 @@ def video_calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, A
     hash = la.VideoHash()
     frames = hash.frames(path)
     return {
-        "VideoHash.frames": (hash.frames, {"video": path}),
+        "VideoHash.frames": (hash.frames, {"video": path, "query": True}),
         "VideoHash.from_bytes": (la.VideoHash.from_bytes, {"data": hash.to_bytes()}),
         "VideoHash.from_dict": (la.VideoHash.from_dict, {"description": hash.to_dict()}),
         "VideoHash.save": (hash.save, {"path": folder / "VideoHash"}),
         "VideoHash.sign": (hash.sign, {"video": path}),
         "VideoHash.sign_parts": (hash.sign_parts, {"video": path}),
         "VideoHash.sign_query": (hash.sign_query, {"thing": path}),
+        "VideoHash": (la.VideoHash, {"crop_bars": False}),
+        "VideoFrames.oriented": (frames.oriented, {"number": 0}),
         "VideoFrames.write_vpdq": (frames.write_vpdq, {"path": folder / "frames.txt"}),
     }

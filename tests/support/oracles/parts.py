@@ -45,6 +45,7 @@ class PartOracle:
         k: int = 10,
         min_votes: int = 1,
         most_near: int = 10**9,
+        rarity: bool = False,
     ) -> tuple[Found, int]:
         """Return items by votes, and how many parts of the query were left out."""
         near = [self.near(row, radius, neighbors) for row in rows]
@@ -63,7 +64,15 @@ class PartOracle:
             inside = _best(votes[item], tolerance)
             if len({vote[1] for vote in inside}) >= min_votes:
                 found.append((*_told(inside), number, item))
-        found.sort(key=lambda one: (-len(one[1]), sum(part[2] for part in one[1]), one[2]))
+        count = sum(len(own) for own, _ in self.items.values())
+        weights = [len(f"{count // max(1, len(one)):b}") if rarity else 1 for one in near]
+        found.sort(
+            key=lambda one: (
+                -sum(weights[part[0]] for part in one[1]),
+                sum(part[2] for part in one[1]),
+                one[2],
+            )
+        )
         answers: Found = [
             (item, offset, len(parts), len(parts) / len(voters), parts)
             for offset, parts, _, item in found[:k]

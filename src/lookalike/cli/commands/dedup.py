@@ -97,7 +97,7 @@ advanced options:
   --save-signatures TARGET  write the signatures of kept documents, for --against
   --journal TARGET     new file for the journal of --apply (default: named by date and time)
 {kinds.HASH}
-  --rotated            also find rotated and mirrored images
+  --rotated            also find rotated and mirrored images and videos
 {kinds.NO_CACHE}
   --recall SHARE       probability that a pair of vectors at the threshold is found (default: 0.999)
   --max-pairs N        stop with an error if --pairs would get more pairs (default:
