@@ -97,7 +97,8 @@ def _resemblance(sets: Any) -> NDArray[np.float64]:
     """Return the Jaccard similarity of each pair."""
     common = (sets @ sets.T).toarray().astype(np.float64)
     sizes = np.asarray(sets.sum(axis=1)).reshape(-1)
-    return common / (sizes[:, None] + sizes[None] - common)
+    shares: NDArray[np.float64] = common / (sizes[:, None] + sizes[None] - common)
+    return shares
 
 
 def _abstracts(folder: Path, count: int, least: int) -> tuple[list[str], NDArray[np.str_]]:

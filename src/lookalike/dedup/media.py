@@ -242,7 +242,7 @@ def _pairs(
 
     def unpack(data: bytes) -> SimilarPairs:
         related, arrays = unpacked(data)
-        return SimilarPairs(*arrays, [(one, other) for one, other in related])
+        return SimilarPairs(*arrays, related=[(one, other) for one, other in related])
 
     kept = Kept(["pairs", medium.name, medium.settings()], pack, unpack)
     pairs = cache.together([keys.get(file) for file in read.files], kept, make)

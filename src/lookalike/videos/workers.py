@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.checks import optional_module
 from lookalike.errors import DocumentError
@@ -75,7 +76,7 @@ def kept_of_videos(reading: Reading) -> Kept[VideoFrames]:
     """Return what is kept of videos, so that unchanged files need not be read again."""
 
     def pack(one: VideoFrames) -> bytes:
-        arrays = [one.signatures, one.offsets, one.quality, one.turned]
+        arrays: list[NDArray[Any]] = [one.signatures, one.offsets, one.quality, one.turned]
         heard = None
         if one.sound is not None:
             heard = astuple(one.sound.info)
