@@ -241,8 +241,9 @@ def _pairs(
         return packed(related, pairs.left, pairs.right, pairs.similarity, pairs.distance)
 
     def unpack(data: bytes) -> SimilarPairs:
-        related, arrays = unpacked(data)
-        return SimilarPairs(*arrays, related=[(one, other) for one, other in related])
+        related, (left, right, similarity, distance) = unpacked(data)
+        known = [(one, other) for one, other in related]
+        return SimilarPairs(left, right, similarity, distance, known)
 
     kept = Kept(["pairs", medium.name, medium.settings()], pack, unpack)
     pairs = cache.together([keys.get(file) for file in read.files], kept, make)

@@ -485,7 +485,7 @@ class BBitMinHash(DocumentSigner):
         wide = max(columns, len(rows) * self.permutations) > np.iinfo(np.int32).max
         number = np.int64 if wide else np.int32
         indices = np.empty((len(rows), self.permutations), number)
-        first = np.arange(0, columns, 1 << self.b, dtype=number)
+        first: NDArray[Any] = np.arange(0, columns, 1 << self.b, dtype=number)
         at_once = max(1, _UNPACKED // self.bits)
         for begin in range(0, len(rows), at_once):
             part = np.unpackbits(rows[begin : begin + at_once], axis=1, bitorder="little")
