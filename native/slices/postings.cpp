@@ -251,13 +251,13 @@ void PostingBlock::add_to_table(std::span<const Key> keys, ScoreTable& table) {
         table.add(keys.data(), keys.size(), row_of, amount<Key>);
         return;
     }
-    // First what admits rows, then what only adds to those. Which of them are which cannot be
-    // foreseen, so 0 is added for the others.
-    table.add(keys.data(), keys.size(), row_of,
-              [](Key key) { return (key & 1) != 0 ? amount(key) : 0; });
-    table.add(keys.data(), keys.size(), row_of, [&](Key key) {
-        return (key & 1) == 0 && !table.is_zero(row_of(key)) ? amount(key) : 0;
-    });
+    // First what admits rows, then what only adds to those.
+    for (const Key key : keys)
+        if ((key & 1) != 0)
+            table.add(&key, 1, row_of, amount<Key>);
+    for (const Key key : keys)
+        if ((key & 1) == 0 && !table.is_zero(row_of(key)))
+            table.add(&key, 1, row_of, amount<Key>);
 }
 
 }  // namespace lookalike::search

@@ -72,7 +72,7 @@ class ScoreTable {
     const std::vector<std::uint64_t>& overflowed() const { return overflowed_; }
     bool has_overflowed(std::size_t row) const { return !overflowed_.empty() && high_[row] != 0; }
 
-    // Adds an amount of up to 255 to the scores of rows, which must be below `rows()`.
+    // Adds an amount of 1 to 255 to the scores of rows, which must be below `rows()`.
     template <class Row>
     void add(const Row* rows, std::size_t count, std::uint32_t amount) {
         std::uint8_t* const low = low_.data();
@@ -80,13 +80,13 @@ class ScoreTable {
             add_to(low, rows[at], amount);
     }
 
-    // The same for rows that have a score already; others are passed over. Which they are cannot be
-    // foreseen, so 0 is added to them: a branch would cost more than the addition.
+    // The same for rows that have a score already; others are passed over.
     template <class Row>
     void add_where_scored(const Row* rows, std::size_t count, std::uint32_t amount) {
         std::uint8_t* const low = low_.data();
         for (std::size_t at = 0; at < count; ++at)
-            add_to(low, rows[at], low[rows[at]] != 0 ? amount : 0);
+            if (low[rows[at]] != 0)
+                add_to(low, rows[at], amount);
     }
 
     // Adds any amount to the score of one row.
