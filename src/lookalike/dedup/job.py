@@ -86,9 +86,9 @@ def run_job(
     with ExitStack() as left:
         old: Source | OldSignatures | None = None
         identity: list[Any] | None = None  # of a collection that was written to a file
-        if is_collection(against):
+        if against is not None and is_collection(against):
             settings, old, against, identity = _old_collection(against, settings, left)
-        elif is_signed(against, lists=False):
+        elif against is not None and is_signed(against, lists=False):
             settings, old = _old_signatures(against, settings)
         features, deciding = settings.feature_kind(), settings.keep_column
         skip_bad = flag("skip_bad", skip_bad)
