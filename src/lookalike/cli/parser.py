@@ -131,6 +131,10 @@ class _Help(argparse.Action):
         parser.exit()
 
 
+BETWEEN = "\0"
+"""What is between the words of a value of two words: no word has it."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that suggests what may have been meant, and escapes what it shows.
 
@@ -143,8 +147,8 @@ class Parser(argparse.ArgumentParser):
     task, details, examples = "", "", ""
     expected = "are quotes missing around a text?"
     """What to say of words that have no place."""
-    rewrite: Callable[[list[str]], list[str]] = list
-    """Is given what was typed, and returns what is parsed."""
+    two_words: Mapping[str, Sequence[str]] = {}
+    """Options with one value, and which values of them a second word belongs to: see `BETWEEN`."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(add_help=False, formatter_class=_Formatter, **settings)
@@ -207,10 +211,26 @@ class Parser(argparse.ArgumentParser):
         found = commands.choices.get(chosen)
         return self if found is None else found.parser_of(words[words.index(chosen) + 1 :])
 
+    def _joined(self, words: list[str]) -> list[str]:
+        """Return words in which values of two words are one, so that what follows is an input."""
+        made, rest = list[str](), iter(words)
+        for word in rest:
+            name, given, value = word.partition("=")
+            if name not in self.two_words:
+                made.append(word)
+                if word == "--":
+                    break
+                continue
+            value = value if given else next(rest, "")
+            if value in self.two_words[name]:
+                value += BETWEEN + next(rest, "")
+            made.append(f"{name}={value}")
+        return [*made, *rest]
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Report unknown options before missing ones."""
         words = sys.argv[1:] if args is None else list(args)
-        words = args = self.rewrite(words)
+        words = args = self._joined(words) if self.two_words else words
         if self._commands() is None:
             for word in words[: words.index("--") if "--" in words else None]:
                 self._check_option(word)

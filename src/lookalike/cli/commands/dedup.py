@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import is_address, whole_number, without_secret
 from lookalike.cli import common, kinds
-from lookalike.cli.parser import ADVANCED, Parser, refuse_given
+from lookalike.cli.parser import ADVANCED, BETWEEN, Parser, refuse_given
 from lookalike.cli.terminal import (
     check_read_once,
     is_standard,
@@ -166,7 +166,7 @@ _HELD_BYTES, _HELD_SHARE = 128 << 20, 64
 
 def add(parser: Parser) -> None:
     """Declare the settings, what is done to files, and the engine."""
-    parser.rewrite = _joined
+    parser.two_words = {"--apply": ["move"]}
     common.add_settings(parser, "comparison", ("threshold", "method", "exact", "keep"))
     parser.group("output").add_argument(
         "--apply",
@@ -184,30 +184,9 @@ def add(parser: Parser) -> None:
     )
 
 
-_APPLY, _THEN = "--apply", "\0"
-"""The option, and what joins its two words: no word has it."""
-
-
-def _joined(words: list[str]) -> list[str]:
-    """Return words in which --apply has one value, so that what follows it is an input."""
-    made, rest = list[str](), iter(words)
-    for word in rest:
-        name, given, action = word.partition("=")
-        if word == "--" or name != _APPLY:
-            made.append(word)
-            if word == "--":
-                break
-            continue
-        action = action if given else next(rest, "")
-        if action == "move":
-            action += _THEN + next(rest, "")
-        made.append(f"{_APPLY}={action}")
-    return [*made, *rest]
-
-
 def _action(text: str) -> tuple[str, Path | None]:
     """Return an action on dropped files, and its folder."""
-    action, _, folder = text.partition(_THEN)
+    action, _, folder = text.partition(BETWEEN)
     if action not in ACTIONS:
         expected = ", ".join(one if one != "move" else "move DIR" for one in ACTIONS)
         raise ArgumentError(Said("apply"), f" is {action!r}; expected {expected}")
