@@ -192,8 +192,12 @@ class Medium(ABC, Generic[Content]):
                 yield error
 
     @classmethod
-    def sign_file(cls, signer: Any, file: Path | bytes, *, preview: bool) -> SignedFile:
+    def sign_file(
+        cls, signer: Any, file: Path | bytes, *, preview: bool, query: bool = False
+    ) -> SignedFile:
         """Return the signature of a file, or of its bytes, and its preview if that is wanted.
+
+        A `query` is searched for, and may have more parts than a file that is searched.
 
         The file is untrusted: it is decoded in an isolated process, with limits.
 

@@ -10,10 +10,7 @@ import pytest
 import soundfile
 from benchmarks.recordings.sounds import music
 
-import lookalike as la
 from lookalike.cli import main
-from lookalike.service.library import open_library
-from lookalike.service.problems import Problem
 from support.running.refusals import refused
 
 RATE = 8000
@@ -142,27 +139,3 @@ def test_recordings(capsys: pytest.CaptureFixture[str]) -> None:
     Path("empty").mkdir()
     assert main(["collection", "import", "music.db", "empty"]) == 1
     assert "no recordings found in empty" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("place", ["both.db", "."])
-def test_a_service_leaves_them_out_and_says_so(place: str) -> None:
-    with la.open_collection("both.db", "songs", signer=la.AudioHash()):
-        pass
-    if place == "both.db":
-        with la.open_collection("both.db", "texts", signer=la.SimHash()):
-            pass
-    library = open_library(place)
-    name = "songs" if place == "both.db" else "both"
-    assert list(library.survey()) == (["texts"] if place == "both.db" else [])
-    (reason,) = library.left_out()
-    assert "has documents with many parts (recordings, passages), which cannot be served" in reason
-    with pytest.raises(Problem, match="cannot be served"):
-        library.collection(name)
-    with pytest.raises(Problem, match="the collection '.*' exists"):
-        library.create(name, la.SimHash(), None, True)
-    with pytest.raises(Problem, match="cannot be served"):
-        library.create("new", la.PassageHash(), None, True)
-    with pytest.raises(Problem, match="there is no collection"):
-        library.drop(name)
-    library.close()
-    assert "songs" in la.list_collections("both.db")

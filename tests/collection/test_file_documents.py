@@ -52,7 +52,7 @@ def test_files_are_added_with_previews_and_found(medium: str, tmp_path: Path) ->
             assert match.start is not None and match.query_start is not None
             assert match.length is not None
             assert abs(match.start - match.query_start - 1000 * LATER) <= 250
-            assert 1000 < match.length <= 4000
+            assert 1000 < match.length <= 4250  # at most a step too long
         with pytest.raises(la.errors.BatchError, match="a document with this id exists"):
             docs.add_file("path", path)
         assert docs.add_file("path", whole(medium, 3), replace=True).updated == 1

@@ -89,7 +89,7 @@ def test_a_copy_or_snippet_is_found_where_it_is(service: Running, medium: str) -
     assert place["unit"] == "seconds"
     assert abs(place["start"] - place["query_start"] - LATER) <= 0.25
     assert place["offset"] == pytest.approx(place["start"] - place["query_start"])
-    assert 1 < place["length"] <= 4
+    assert 1 < place["length"] <= 4.25  # at most a step too long
     assert 0 < match["similarity"] <= 1 and match["votes"] >= 4
     assert find(service, medium, part(medium, 7))["matches"] == []
 

@@ -14,6 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 import lookalike as la
+from lookalike.images.decode import decoded
+from lookalike.images.details import details_of
 from lookalike.signatures.arrays import select_kernel
 from support.oracles import scan as oracle
 
@@ -113,8 +115,19 @@ def vectors() -> Arrays:
                     yield from (found.ids, found.similarities)
 
 
+def points() -> Arrays:
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for width, height in ((64, 64), (131, 87), (300, 45)):
+        rough = rng.integers(0, 256, (height // 8 + 1, width // 8 + 1), np.uint8)
+        picture = image.fromarray(rough).resize((width, height))
+        for found in details_of(decoded(picture, 128), 2).points:
+            yield from (found.words, found.places)
+
+
 FAMILIES: dict[str, Callable[[], Arrays]] = {
     "bits/kernels": distance_kernels,
+    "images/point_loops": points,
     "sign/loops": signing,
     "slices/scoring/loops": slices,
     "tables/flip_loops": tables,

@@ -660,7 +660,7 @@ class Collection(BaseCollection):
         with self._writing() as writer:
             return write_batch(writer, batch)
 
-    def _sign_file(self, file: Path | bytes, *, preview: bool) -> SignedFile:
+    def _sign_file(self, file: Path | bytes, *, preview: bool, query: bool = False) -> SignedFile:
         """Return the signature of a file, for `add` and `search`, and its preview.
 
         The file is decoded in an isolated process, even if paths of clients are not opened.
@@ -668,7 +668,7 @@ class Collection(BaseCollection):
         Raises:
             DocumentError: It is not of the medium of the collection, or cannot be decoded.
         """
-        return self._signing.sign_file(file, preview=preview)
+        return self._signing.sign_file(file, preview=preview, query=query)
 
     def _write_file(
         self, id: str, file: Path | bytes, metadata: Mapping[str, Any] | None, replace: bool

@@ -197,7 +197,7 @@ class Signing:
         rows = [one for one in found if not isinstance(one, DocumentError)]
         return Signed(np.array(rows, np.uint8).reshape(len(rows), self._opened.bits // 8)), wrong
 
-    def sign_file(self, file: Path | bytes, *, preview: bool) -> SignedFile:
+    def sign_file(self, file: Path | bytes, *, preview: bool, query: bool) -> SignedFile:
         """Return the signature of a file, or of its bytes; raise `DocumentError` with the noun."""
         if self.medium is None:
             raise ArgumentError(
@@ -210,7 +210,7 @@ class Signing:
             raise DocumentError(f"the {self.noun} cannot be read ({error.strerror})") from error
         check_head(head, self.medium)
         try:
-            return self.medium.sign_file(self.signer, file, preview=preview)
+            return self.medium.sign_file(self.signer, file, preview=preview, query=query)
         except DocumentError as error:
             raise DocumentError(f"the {self.noun} {error}") from error
 

@@ -118,7 +118,9 @@ class ImageMedium(Medium[HashedImages]):
             yield found if isinstance(found, DocumentError) else found.signatures[0]
 
     @classmethod
-    def sign_file(cls, signer: ImageHash, file: Path | bytes, *, preview: bool) -> SignedFile:
+    def sign_file(
+        cls, signer: ImageHash, file: Path | bytes, *, preview: bool, query: bool = False
+    ) -> SignedFile:
         (found,) = signer.each([file])
         hashed = readable(found)
         shown: dict[str, Any] = {}

@@ -72,7 +72,9 @@ class RecordingMedium(PartMedium[Fingerprint]):
         return is_audio(head)
 
     @classmethod
-    def sign_file(cls, signer: AudioHash, file: Path | bytes, *, preview: bool) -> SignedFile:
+    def sign_file(
+        cls, signer: AudioHash, file: Path | bytes, *, preview: bool, query: bool = False
+    ) -> SignedFile:
         (found,) = read_recordings([file], signer)
         print = readable(found)
         info = print.info

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +61,18 @@ def kept_of_recordings(hash: AudioHash) -> Kept[Fingerprint]:
         made_by.append([str(program), program.stat().st_mtime_ns])
 
     def pack(one: Fingerprint) -> bytes:
-        return zlib.compress(packed(astuple(one.info), one.words, one.offsets), 1)
+        return zlib.compress(packed(facts_of(one.info), one.words, one.offsets), 1)
 
     def unpack(data: bytes) -> Fingerprint:
         info, (words, offsets) = unpacked(zlib.decompress(data))
         return Fingerprint(words, offsets, AudioInfo(*info))
 
     return Kept(made_by, pack, unpack)
+
+
+def facts_of(info: AudioInfo) -> tuple[Any, ...]:
+    """Return plain facts about a file, without its waveform, from which `AudioInfo` is made."""
+    return astuple(replace(info, waveform=b""))[:-1]
 
 
 def excerpt_of(file: Path, most: int) -> bytes | None:

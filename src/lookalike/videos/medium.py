@@ -95,8 +95,10 @@ class VideoMedium(PartMedium[VideoFrames]):
         return container_of(head) is not None
 
     @classmethod
-    def sign_file(cls, signer: VideoHash, file: Path | bytes, *, preview: bool) -> SignedFile:
-        (found,) = read_videos([file], Reading(signer.crop_bars))
+    def sign_file(
+        cls, signer: VideoHash, file: Path | bytes, *, preview: bool, query: bool = False
+    ) -> SignedFile:
+        (found,) = read_videos([file], Reading(signer.crop_bars, query=query))
         frames = readable(found)
         shown: dict[str, Any] = {}
         if preview:

@@ -16,6 +16,7 @@ from lookalike.errors import DocumentError
 from lookalike.processes import Failure, Stop, Task, run, run_in_order
 from lookalike.recordings.audio_hash import Fingerprint
 from lookalike.recordings.decode import AudioInfo
+from lookalike.recordings.workers import facts_of
 from lookalike.storage.file_cache import Kept, packed, unpacked
 from lookalike.videos.decode import PICTURES, Reading, av, read_frames, small_jpeg
 from lookalike.videos.frames import BYTES, VideoFrames, VideoInfo
@@ -79,7 +80,7 @@ def kept_of_videos(reading: Reading) -> Kept[VideoFrames]:
         arrays: list[NDArray[Any]] = [one.signatures, one.offsets, one.quality, one.turned]
         heard = None
         if one.sound is not None:
-            heard = astuple(one.sound.info)
+            heard = facts_of(one.sound.info)
             arrays += [one.sound.words, one.sound.offsets]
         return zlib.compress(packed([astuple(one.info), heard], *arrays), 1)
 

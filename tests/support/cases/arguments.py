@@ -230,6 +230,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "WeightedMinHash": (la.WeightedMinHash, {}),
         "weighted_containment": (la.weighted_containment, {"a": texts, "b": texts}),
         "weighted_jaccard": (la.weighted_jaccard, {"a": texts, "b": texts}),
+        "BBitMinHash.to_csr": (packed.to_csr, {"signatures": packed.sign(texts)}),
         "BBitMinHash.pack": (packed.pack, {"values": minhash.sign(texts)}),
         "BlockIndex": (la.BlockIndex, {"signatures": rows, "ids": ids}),
         "Chars": (la.Chars, {}),

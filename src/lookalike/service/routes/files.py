@@ -135,7 +135,7 @@ async def query_file(
     asking = Queries(service, name, context.format, question_options(body, service, docs.parts))
 
     def found(docs: Collection) -> bytes:
-        return asking.of_file(docs, _signed(docs, path, preview))
+        return asking.of_file(docs, _signed(docs, path, preview, query=True))
 
     async with uploaded_file(context) as path:
         with Limit(service.watch, service.settings.decode_limit, _too_long, context.receive):
@@ -155,9 +155,9 @@ async def _of_files(context: Context, name: str) -> Collection:
     return docs
 
 
-def _signed(docs: Collection, path: Path, preview: bool) -> SignedFile:
+def _signed(docs: Collection, path: Path, preview: bool, *, query: bool = False) -> SignedFile:
     try:
-        return docs._sign_file(path, preview=preview)
+        return docs._sign_file(path, preview=preview, query=query)
     except WrongMediumError as error:
         raise Problem(415, "file_type", str(error), kind="DocumentError") from None
 

@@ -210,7 +210,7 @@ class Queries:
 
         def found(docs: Collection) -> bytes:
             rows = docs.query_vectors([decoded_vector(vector)], "vector")
-            return self._ask(docs, asked, partial(self._encoded, docs), vectors=rows)[0]
+            return self._ask(docs, asked, partial(self._encoded, docs, ()), vectors=rows)[0]
 
         return self.service.library.use(self.name, found)
 
