@@ -57,7 +57,7 @@ def _check_other_folder(result: MediaResult, folder: Path) -> None:
 
 
 def _known_by_signatures(result: MediaResult) -> list[LeftAlone]:
-    """Return the dropped files whose old copy is not a file: nobody knows whether it is there."""
+    """Return the dropped files whose old copy is known only by its signature."""
     signed = (result.matched_old >= 0) & (result.matched_old < len(result.old_signed))
     return [
         LeftAlone(result.files[row], "the old copy is known only by its signature")

@@ -108,7 +108,7 @@ class DedupCounts(Displayed):
     below the threshold; with `exact`, the others cannot reach it.
     """
     partly_compared: int = 0
-    """Different documents with so many possible partners that they were compared with only some;
+    """Different documents with too many possible partners, compared with only some of these;
     `warnings` say which. 0 if no such limit was reached.
     """
     common_features: int = 0

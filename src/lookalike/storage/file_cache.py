@@ -296,7 +296,7 @@ class FileCache:
         import sqlite3  # only here: most programs need none of it
 
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # It has small copies of pictures, which are nobody else's business.
+        # It has small copies of pictures, which other users must not read.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self._state = self.path.stat()
         connection = sqlite3.connect(
