@@ -94,6 +94,19 @@ nb::list texts_of(const Documents& documents) {
     return texts;
 }
 
+// How many documents have a text of at most this number of characters, and how many have a text.
+std::tuple<std::size_t, std::size_t> count_short(const Documents& documents,
+                                                 std::size_t characters) {
+    return without_gil([&] {
+        std::size_t brief = 0, filled = 0;
+        for (const std::string_view text : documents.texts) {
+            filled += !text.empty();
+            brief += !text.empty() && text::has_at_most(text, characters);
+        }
+        return std::make_tuple(brief, filled);
+    });
+}
+
 nb::list unknown_words(const TextFeatures& features, const Documents& documents) {
     text::HashMap<std::string> unknown;
     const auto stems = features.stems;
@@ -157,6 +170,7 @@ void bind_text(nb::module_& module) {
         .def("part", &part_of, "begin"_a, "end"_a)
         .def("take", &taken_from, "positions"_a.noconvert())
         .def("to_list", &texts_of)
+        .def("count_short", &count_short, "characters"_a)
         .def(
             "first_equal",
             [](const Documents& documents, std::size_t threads,

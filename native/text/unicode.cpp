@@ -1,5 +1,7 @@
 #include "text/unicode.hpp"
 
+#include <algorithm>
+
 namespace lookalike::text {
 
 Decoded decode(const unsigned char* at, const unsigned char* end) {
@@ -20,6 +22,16 @@ Decoded decode(const unsigned char* at, const unsigned char* end) {
     if (overlong || surrogate || code > 0x10ffff)
         return {0xfffd, 1};
     return {code, length};
+}
+
+bool has_at_most(std::string_view text, std::size_t characters) {
+    constexpr std::size_t kLongest = 4;  // bytes of a character
+    if (text.size() <= characters || text.size() > kLongest * characters)
+        return text.size() <= characters;
+    const auto inside = std::count_if(text.begin(), text.end(), [](char byte) {
+        return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;  // not the first of a character
+    });
+    return text.size() - static_cast<std::size_t>(inside) <= characters;
 }
 
 unsigned char* encode(char32_t code, unsigned char* to) {

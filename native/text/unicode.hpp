@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <string_view>
 
 namespace lookalike::text {
 
@@ -47,6 +48,10 @@ struct Decoded {
 // The character at `at` < `end`. A byte that begins no valid character (cut short, overlong, a
 // surrogate, beyond U+10FFFF) is U+FFFD of length 1, which is no letter.
 Decoded decode(const unsigned char* at, const unsigned char* end);
+
+// Whether a text has at most this number of characters. Invalid bytes count as the characters that
+// they seem to begin.
+bool has_at_most(std::string_view text, std::size_t characters);
 
 // Writes `code` as UTF-8, at most 4 bytes, and returns the place behind it.
 unsigned char* encode(char32_t code, unsigned char* to);

@@ -15,12 +15,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from lookalike.errors import ArgumentError, MissingDependencyError, Said
 from lookalike.shown import brief
 from lookalike.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Entry = TypeVar("Entry")
 
@@ -123,6 +125,8 @@ class Registry(Generic[Entry]):
 @lru_cache
 def _installed(group: str, path: tuple[str, ...]) -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return the entry points of a group by name, of the packages that this import path has."""
+    from importlib.metadata import entry_points  # takes long to import, and is seldom needed
+
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for point in entry_points(group=group):
         found[point.name] = (*found.get(point.name, ()), point)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.checks import thread_count
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.lazy import LazyModule
@@ -63,6 +64,11 @@ def arrow_positions(positions: NDArray[np.int64]) -> Any:
     return pa.Array.from_buffers(
         pa.int64(), len(positions), [None, pa.py_buffer(np.ascontiguousarray(positions))]
     )
+
+
+def native_documents(texts: Any) -> _native.Documents:
+    """Return an Arrow array of texts, of which none is null, in the form that the core reads."""
+    return _native.Documents.from_arrow(pa.chunked_array([texts]).__arrow_c_stream__())
 
 
 def chosen_columns(batch: Any, columns: Sequence[str], kind: Any = None) -> Any:

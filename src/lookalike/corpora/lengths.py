@@ -8,18 +8,16 @@ the number of short ones matters: neither threads nor partitions nor the order c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lookalike.corpora.base import compute, pa
+from lookalike import _native
 
 SHORT_CHARACTERS = 120
 """The most characters (code points) of a short document."""
 SHORT_SHARE = 0.9
 """The least share of short documents in a corpus that is compared by characters."""
-_LONGEST_CHARACTER = 4  # bytes of UTF-8
 _AT_A_TIME = 1 << 16
 
 
@@ -48,31 +46,17 @@ class TextLengths:
         return f"{share:g}% of the documents have at most {SHORT_CHARACTERS} characters"
 
 
-def lengths_of(texts: Any, sizes: NDArray[np.int64]) -> TextLengths:
-    """Return the lengths of an Arrow array of texts without nulls; `sizes` are their bytes."""
-    short = int(((sizes > 0) & (sizes <= SHORT_CHARACTERS)).sum())
-    # Only of these, characters have to be counted.
-    most = SHORT_CHARACTERS * _LONGEST_CHARACTER
-    unsure = np.flatnonzero((sizes > SHORT_CHARACTERS) & (sizes <= most))
-    # By buffers: conversions of Arrow import pandas where it is installed, which takes 0.15 s.
-    rows = pa.Array.from_buffers(pa.int64(), len(unsure), [None, pa.py_buffer(unsure)])
-    counted = compute.utf8_length(texts.take(rows))
-    kind = f"int{counted.type.bit_width}"
-    characters = np.frombuffer(counted.buffers()[1], kind)[: len(counted)]
-    short += int((characters <= SHORT_CHARACTERS).sum())
-    return TextLengths(short, int((sizes > 0).sum()))
+def lengths_of(texts: _native.Documents) -> TextLengths:
+    """Return the lengths of some texts."""
+    return TextLengths(*texts.count_short(SHORT_CHARACTERS))
 
 
 class TextsOnDisk(Protocol):
     """Texts that are mapped, and not read at once."""
 
     @property
-    def arrow(self) -> Any:
-        """The texts as an Arrow array."""
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The bytes of each text."""
+    def documents(self) -> _native.Documents:
+        """The texts, in the form that the core reads."""
 
     def release(self) -> None:
         """Forget what was read."""
@@ -80,10 +64,9 @@ class TextsOnDisk(Protocol):
 
 def lengths_on_disk(texts: TextsOnDisk, begin: int) -> TextLengths:
     """Return the lengths of the texts from `begin` on."""
-    found, sizes = TextLengths(), texts.lengths
-    for first in range(begin, len(sizes), _AT_A_TIME):
-        some = slice(first, first + _AT_A_TIME)
-        found += lengths_of(texts.arrow[some], sizes[some])
-        if first + _AT_A_TIME < len(sizes):
+    found, documents = TextLengths(), texts.documents
+    for first in range(begin, len(documents), _AT_A_TIME):
+        found += lengths_of(documents.part(first, first + _AT_A_TIME))
+        if first + _AT_A_TIME < len(documents):
             texts.release()
     return found

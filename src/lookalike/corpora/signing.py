@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import thread_count
-from lookalike.corpora.base import Corpus, Problems, StringWriter, compute, pa
+from lookalike.corpora.base import Corpus, Problems, StringWriter, native_documents, pa
 from lookalike.corpora.columns import Columns, text_strings
 from lookalike.corpora.lengths import TextLengths, lengths_of
 from lookalike.errors import ArgumentError, FileError, Said
@@ -149,8 +149,7 @@ def _sign(
             signatures = signer.sign(texts, threads=threads)
         enough = signer.with_features(texts, signatures, threads=threads)
         without += len(texts) - int(np.count_nonzero(enough))
-        sizes = compute.binary_length(texts).to_numpy(zero_copy_only=False)
-        lengths += lengths_of(texts, sizes)
+        lengths += lengths_of(native_documents(texts))
         if named:
             kept = np.flatnonzero(enough)
             signatures = np.ascontiguousarray(signatures[kept])

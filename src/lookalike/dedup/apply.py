@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lookalike.corpora.writing import check_outside_folder
+from lookalike.dedup.write import inside
 from lookalike.errors import ArgumentError, Said
 from lookalike.storage import changes
 from lookalike.storage.changes import Changes, Duplicate, LeftAlone
@@ -80,13 +81,3 @@ def _duplicates(result: MediaResult) -> list[Duplicate]:
             Duplicate(path, result.states[row], files[other], states[other], inside(result, path))
         )
     return found
-
-
-def inside(result: MediaResult, path: Path) -> Path:
-    """Return the path of a file in the compared folder, or without one, from the root.
-
-    Without `..`, it cannot lead out of the folder that it is put into.
-    """
-    if result.root is not None:
-        return path.relative_to(result.root)
-    return Path(*(part for part in path.absolute().parts[1:] if part != ".."))

@@ -25,7 +25,6 @@ from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.writing import local_file
 from lookalike.dedup import write
-from lookalike.dedup.apply import apply_to_files
 from lookalike.dedup.decide import Decision
 from lookalike.dedup.pairs import (
     Flags,
@@ -53,13 +52,14 @@ from lookalike.jobs.documents import DocumentTable
 from lookalike.media import Medium, Problem, with_article
 from lookalike.pages.marks import without_marks
 from lookalike.shown import escape_terminal
-from lookalike.storage.changes import Changes
 from lookalike.storage.files import FileState
 
 _LONGEST_NAME = 60
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from lookalike.storage.changes import Changes
 
 
 NOT_COMPARED = ("partly_compared", "common_features", "only_common")
@@ -753,6 +753,8 @@ class MediaResult(DedupResult):
             >>> len(la.undo("moved").done), Path("pictures/b.png").exists()
             (1, True)
         """
+        from lookalike.dedup.apply import apply_to_files  # most jobs need none of it
+
         target = None if folder is None else file_path("folder", folder)
         return apply_to_files(
             self,

@@ -22,7 +22,6 @@ from lookalike.corpora.base import BATCH_ROWS, KeptRows, arrow_positions, limite
 from lookalike.corpora.columns import unfiltered
 from lookalike.corpora.formats import is_table
 from lookalike.corpora.writing import local_file
-from lookalike.dedup.apply import inside
 from lookalike.dedup.pairs import (
     Ints,
     VerifiedPairs,
@@ -392,3 +391,13 @@ def _copy(result: MediaResult, rows: Ints, path: Path) -> int:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, target)
     return len(rows)
+
+
+def inside(result: MediaResult, path: Path) -> Path:
+    """Return the path of a file in the compared folder, or without one, from the root.
+
+    Without `..`, it cannot lead out of the folder that it is put into.
+    """
+    if result.root is not None:
+        return path.relative_to(result.root)
+    return Path(*(part for part in path.absolute().parts[1:] if part != ".."))

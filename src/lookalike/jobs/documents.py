@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora import Corpus, Problems, format_of, open_corpus
-from lookalike.corpora.base import StringWriter, compute, pa
+from lookalike.corpora.base import StringWriter, compute, native_documents, pa
 from lookalike.corpora.columns import (
     Columns,
     Filters,
@@ -102,7 +102,7 @@ class StringsOnDisk:
     @cached_property
     def documents(self) -> _native.Documents:
         """All strings, in the form that the core reads."""
-        return _native.Documents.from_arrow(pa.chunked_array([self.arrow]).__arrow_c_stream__())
+        return native_documents(self.arrow)
 
     def release(self) -> None:
         """Drop the text from memory; reading it again loads it."""
@@ -251,8 +251,7 @@ class EarlySignatures:
 
     def _sign(self, texts: Any) -> NDArray[np.uint8]:
         filled = texts.fill_null("") if texts.null_count else texts
-        documents = _native.Documents.from_arrow(pa.chunked_array([filled]).__arrow_c_stream__())
-        signatures = self.signer.sign(documents, threads=self.threads)
+        signatures = self.signer.sign(native_documents(filled), threads=self.threads)
         self._waiting -= texts.nbytes
         return signatures
 

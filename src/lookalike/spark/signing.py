@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import instance
-from lookalike.corpora.base import pa
+from lookalike.corpora.base import native_documents, pa
 from lookalike.corpora.columns import text_strings
 from lookalike.corpora.lengths import lengths_of
 from lookalike.dedup.pairs import Flags, Ints
@@ -54,7 +54,7 @@ _UNNAMED = StreamedRows([])
 def documents_of(column: Any) -> tuple[_native.Documents, Ints]:
     """Return a column of text as the core reads it, and the bytes of each; a null has none."""
     texts, ends = _texts_of(column)
-    return _documents(texts), np.diff(ends)
+    return native_documents(texts), np.diff(ends)
 
 
 def _texts_of(column: Any) -> tuple[Any, Ints]:
@@ -66,10 +66,6 @@ def _texts_of(column: Any) -> tuple[Any, Ints]:
     return texts, np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
 
 
-def _documents(texts: Any) -> _native.Documents:
-    return _native.Documents.from_arrow(pa.chunked_array([texts]).__arrow_c_stream__())
-
-
 def sign_rows(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     """Sign the rows of a partition: of `numbered_columns`, text and deciding value."""
     signer = settings.signer()
@@ -77,12 +73,12 @@ def sign_rows(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
         for begin in range(0, len(batch), _DOCUMENTS_A_ROW):
             some = batch.slice(begin, _DOCUMENTS_A_ROW)
             texts, ends = _texts_of(some.column(0))
-            documents, lengths = _documents(texts), np.diff(ends)
+            documents, lengths = native_documents(texts), np.diff(ends)
             signatures = signer.sign(documents, threads=1)
             enough = signer.with_features(
                 documents, signatures, least=settings.min_features, threads=1
             )
-            found = lengths_of(texts, lengths)
+            found = lengths_of(documents)
             yield rows_of(
                 SIGNED,
                 file=[file],

@@ -53,11 +53,11 @@ from lookalike.media import Medium
 from lookalike.progress import progress_bars
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures.methods import usual_ngram
-from lookalike.storage.changes import ACTIONS, Changes
 from lookalike.storage.files import check_replaceable, is_folder, is_there, same_file
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import AnyResult
+    from lookalike.storage.changes import Changes
 
 _SIGNATURES = ".lookalike"
 _OUTPUTS = ("output", "pairs", "report", "save_signatures", "dropped")
@@ -186,6 +186,8 @@ def add(parser: Parser) -> None:
 
 def _action(text: str) -> tuple[str, Path | None]:
     """Return an action on dropped files, and its folder."""
+    from lookalike.storage.changes import ACTIONS  # most jobs change no files
+
     action, _, folder = text.partition(BETWEEN)
     if action not in ACTIONS:
         expected = ", ".join(one if one != "move" else "move DIR" for one in ACTIONS)
