@@ -74,9 +74,10 @@ class FeatureKind(ABC):
     ) -> NDArray[np.int64]:
         """Return how many features each document has; with `distinct`, each counts once."""
         count = _native.count_distinct if flag("distinct", distinct) else _native.count_features
+        threads = thread_count(threads)
         counts = GrowingArray((), np.int64, documents)
         for source in self.sources(documents):
-            count(source, thread_count(threads), counts.block(len(source)))
+            count(source, threads, counts.block(len(source)))
         return counts.take()
 
     def to_dict(self) -> dict[str, Any]:

@@ -332,14 +332,15 @@ class MinHash(ValueSigner):
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
         """Return the values, `uint32[n, permutations]`, which know the settings of their signer."""
+        threads = thread_count(threads)
         values = GrowingArray((self.permutations,), np.uint32, documents)
         position = 0
         for source in none_below_zero(self.features.sources(documents)):
             block = values.block(len(source))
             if self.hashes is None:
-                _native.minhash(source, self._factors, self._terms, thread_count(threads), block)
+                _native.minhash(source, self._factors, self._terms, threads, block)
             else:
-                self.hashes.minima(source, position, thread_count(threads), block)
+                self.hashes.minima(source, position, threads, block)
             position += len(source)
         return marked(values.take(), self.mark)
 
@@ -437,12 +438,11 @@ class BBitMinHash(DocumentSigner):
         """Return the packed signatures, `uint8[n, bits // 8]`."""
         if self.hashes is not None:
             return self.pack(self._minhash.sign(documents, threads=threads))
+        threads = thread_count(threads)
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
         for source in none_below_zero(self.features.sources(documents)):
             block = signatures.block(len(source))
-            _native.packed_minhash(
-                source, self._factors, self._terms, self.b, thread_count(threads), block
-            )
+            _native.packed_minhash(source, self._factors, self._terms, self.b, threads, block)
         return signatures.take()
 
     def _estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
