@@ -438,8 +438,8 @@ class BBitMinHash(DocumentSigner):
         """Return the packed signatures, `uint8[n, bits // 8]`."""
         if self.hashes is not None:
             return self.pack(self._minhash.sign(documents, threads=threads))
-        threads = thread_count(threads)
-        signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
+        width, threads = self.bits // 8, thread_count(threads)
+        signatures = GrowingArray((width,), np.uint8, documents)
         for source in none_below_zero(self.features.sources(documents)):
             block = signatures.block(len(source))
             _native.packed_minhash(source, self._factors, self._terms, self.b, threads, block)
