@@ -12,7 +12,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import COMMANDS, main
-from lookalike.cli.commands.serve import _fill_example
+from lookalike.cli.commands.serve import fill_example
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +127,7 @@ def test_the_example_of_the_service_is_made_as_users_make_theirs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, name = tmp_path / "python-docs.jsonl", "python-docs"
-    count = _fill_example(tmp_path / "example.db", file)
+    count = fill_example(tmp_path / "example.db", file)
     own = [str(tmp_path / "own.db"), "--name", name]
     assert main(["collection", "create", *own]) == 0
     assert main(["collection", "import", own[0], str(file), "--name", name]) == 0

@@ -19,7 +19,7 @@ import lookalike as la
 from lookalike.cli import COMMANDS, ORDER, full_parser, main
 from lookalike.cli.commands import bench, collection
 from lookalike.cli.commands.evaluate import EXPAND
-from lookalike.collection.opening import _for_purpose
+from lookalike.collection.opening import for_purpose
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.formats.html import PageFolderCorpus
@@ -121,7 +121,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ),
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
-    ("collection create", "--words"): lambda: str(_for_purpose("search", None, None, None)[1]),
+    ("collection create", "--words"): lambda: str(for_purpose("search", None, None, None)[1]),
     ("collection create", "--passage-words"): lambda: str(la.PassageHash().words),
     ("collection create", "--passage-step"): lambda: str(la.PassageHash().step),
     ("audio search", "--min-score"): lambda: ", ".join(

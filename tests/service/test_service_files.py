@@ -25,7 +25,7 @@ import lookalike as la
 from lookalike.lazy import LazyModule
 from lookalike.service.keys import make_key
 from lookalike.service.problems import Problem
-from lookalike.service.uploads import _unwrap
+from lookalike.service.uploads import unwrap
 from support.cases.media_files import LATER, SIGNERS, part, whole
 from support.running.exploring import examples
 from support.running.waiting import wait_until
@@ -205,7 +205,7 @@ def test_the_file_of_a_form_is_its_bytes(drawn: tuple[str, bytes, bytes]) -> Non
     with tempfile.TemporaryDirectory() as folder:
         path, target = Path(folder, "form"), Path(folder, "file")
         path.write_bytes(body)
-        _unwrap(path, boundary.encode(), target)
+        unwrap(path, boundary.encode(), target)
         assert target.read_bytes() == file
 
 
@@ -217,7 +217,7 @@ def test_a_form_that_was_cut_off_is_refused(drawn: tuple[str, bytes, bytes], cut
         path = Path(folder, "form")
         path.write_bytes(body[: max(1, end - cut)])
         with pytest.raises(Problem, match="form"):
-            _unwrap(path, boundary.encode(), Path(folder, "file"))
+            unwrap(path, boundary.encode(), Path(folder, "file"))
 
 
 def png(width: int, height: int) -> bytes:

@@ -103,7 +103,7 @@ def open_collection(
     create = flag("create", create)
     fresh, kind = signer, words
     if purpose is not None:
-        fresh, kind = _for_purpose(purpose, signer, bits, words)
+        fresh, kind = for_purpose(purpose, signer, bits, words)
     of_parts = flag("parts", parts) or isinstance(signer, PartSigner)
     wanted = _wanted(name, fresh, bits, slice_bits, keep_text, of_parts, kind)
     folder = address.cache_folder() if cache is None else None
@@ -209,7 +209,7 @@ def check_purpose(purpose: object, signer: Signer | None) -> None:
         )
 
 
-def _for_purpose(
+def for_purpose(
     purpose: Purpose, signer: Signer | None, bits: SupportsIndex | None, words: WordKind | None
 ) -> tuple[Signer | None, WordKind | None]:
     """Return signer and keyword index of a new collection for this purpose."""

@@ -63,7 +63,7 @@ async def uploaded_file(context: Context) -> AsyncIterator[Path]:
         if boundary is not None:
             counted.add(paths[0].stat().st_size)
             paths.append(paths[0].with_suffix(".file"))
-            await service.slowly(_unwrap, paths[0], boundary, paths[1])
+            await service.slowly(unwrap, paths[0], boundary, paths[1])
         if service.files_waiting >= _WAITING * service.settings.max_decodes:
             message = f"{service.files_waiting} files are decoded or wait for it"
             raise Problem(429, "too_many_files", f"{message}; try again in a second", retry_after=1)
@@ -143,7 +143,7 @@ def _boundary(context: Context) -> bytes | None:
     return (found[1] or found[2]).encode("latin-1")
 
 
-def _unwrap(path: Path, boundary: bytes, target: Path) -> None:
+def unwrap(path: Path, boundary: bytes, target: Path) -> None:
     """Write the one file of a form to another file."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as form:
         files = [

@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
         return
     with temporary_folder("lookalike-example-") as folder:
         path = folder / "example.db"
-        count = _fill_example(path, folder / f"{_EXAMPLE}.jsonl")
+        count = fill_example(path, folder / f"{_EXAMPLE}.jsonl")
         say(
             f"no DATABASE given: serving an example, {count:,} texts of Python's documentation; it "
             "is deleted when the service ends"
@@ -145,7 +145,7 @@ def _new_key(options: argparse.Namespace) -> None:
     say(make_key(Path(settings_keys), name, access, scope))
 
 
-def _fill_example(path: Path, file: Path) -> int:
+def fill_example(path: Path, file: Path) -> int:
     """Import docstrings of the standard library from a file; return how many there are.
 
     The settings and the steps are those of `collection create` and `collection import`.
