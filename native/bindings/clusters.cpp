@@ -75,6 +75,25 @@ void bind_clusters(nb::module_& module) {
                                      python_signals, centers.data());
         },
         "rows"_a.noconvert(), "labels"_a.noconvert(), "threads"_a, "centers"_a.noconvert());
+    module.def(
+        "nearest_among",
+        [](const SignatureArray& rows, const SignatureArray& centers,
+           const OutputArray<const std::int64_t, 2>& candidates, std::size_t threads,
+           const OutputArray<std::int64_t, 1>& labels,
+           const OutputArray<std::int32_t, 1>& distances) {
+            expect(centers.shape(1) == rows.shape(1), "centers of another width than rows");
+            expect(candidates.shape(0) == rows.shape(0) && candidates.shape(1) > 0,
+                   "candidates of another number than rows");
+            expect_below(candidates, centers.shape(0), "centers that are not there");
+            expect_shape(labels, {rows.shape(0)}, "labels of another number than rows");
+            expect_shape(distances, {rows.shape(0)}, "distances of another number than rows");
+            const nb::gil_scoped_release nogil;
+            search::nearest_among(signatures(rows), signatures(centers), candidates.data(),
+                                  candidates.shape(1), threads, python_signals, labels.data(),
+                                  distances.data());
+        },
+        "rows"_a.noconvert(), "centers"_a.noconvert(), "candidates"_a.noconvert(), "threads"_a,
+        "labels"_a.noconvert(), "distances"_a.noconvert());
 
     nb::class_<BoundGroups>(module, "Groups")
         .def(nb::init<const SignatureArray&, const IdArray&, const IdArray&, const SignatureArray&,

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "bits/kernels.hpp"
+
 namespace lookalike::search {
 
 namespace {
@@ -88,6 +90,34 @@ void majority_centers(const Signatures& rows, const std::int64_t* labels, std::s
                     const std::uint64_t bits = counts[word].majority(size, load(place, bytes));
                     std::memcpy(place, &bits, bytes);
                 }
+            }
+        });
+}
+
+void nearest_among(const Signatures& rows, const Signatures& centers,
+                   const std::int64_t* candidates, std::size_t count, std::size_t threads,
+                   const bits::Checkpoint& checkpoint, std::int64_t* labels,
+                   std::int32_t* distances) {
+    constexpr std::size_t kRowsPerTask = 4096;
+    const bits::Kernels kernels = bits::kernels_for(rows.bytes);
+    bits::share_out_runs(
+        rows.count, kRowsPerTask, threads, checkpoint,
+        [&](std::size_t, std::size_t first, std::size_t last) {
+            std::vector<const std::uint8_t*> left(count), right(count);
+            std::vector<std::int32_t> far(count);
+            for (std::size_t row = first; row < last; ++row) {
+                const std::int64_t* const own = candidates + row * count;
+                for (std::size_t at = 0; at < count; ++at) {
+                    left[at] = rows.row(row);
+                    right[at] = centers.row(static_cast<std::size_t>(own[at]));
+                }
+                kernels.scattered(left.data(), right.data(), count, rows.bytes, far.data());
+                std::size_t best = 0;
+                for (std::size_t at = 1; at < count; ++at)
+                    if (far[at] < far[best] || (far[at] == far[best] && own[at] < own[best]))
+                        best = at;
+                labels[row] = own[best];
+                distances[row] = far[best];
             }
         });
 }

@@ -15,4 +15,11 @@ void majority_centers(const Signatures& rows, const std::int64_t* labels, std::s
                       std::size_t threads, const bits::Checkpoint& checkpoint,
                       std::uint8_t* centers);
 
+// The nearest center of each row among its candidates, `count` numbers of centers, and its
+// distance. Ties go to the lowest number.
+void nearest_among(const Signatures& rows, const Signatures& centers,
+                   const std::int64_t* candidates, std::size_t count, std::size_t threads,
+                   const bits::Checkpoint& checkpoint, std::int64_t* labels,
+                   std::int32_t* distances);
+
 }  // namespace lookalike::search

@@ -3,6 +3,7 @@
 
 #include "bits/top_k.hpp"
 #include "clusters/groups.hpp"
+#include "clusters/loops.hpp"
 #include "clusters/visits.hpp"
 
 namespace lookalike::search {
@@ -38,11 +39,11 @@ struct Probes {
 class Chooser {
   public:
     Chooser(const Groups& groups, std::size_t probe, std::size_t k)
-        : groups_(groups), probe_(std::min(probe, groups.count())), k_(k) {
-        while (8 * groups.centers.bytes >> shift_ >= kMostBins)
-            ++shift_;
-        bins_.resize((8 * groups.centers.bytes >> shift_) + 1);
-    }
+        : groups_(groups),
+          loops_(bits::chosen<ChoiceLoops>()),
+          probe_(std::min(probe, groups.count())),
+          k_(k),
+          places_(groups.count()) {}
 
     // Takes the distances to all centers, and spoils them.
     Probes choose(std::int32_t* distances) {
@@ -61,46 +62,43 @@ class Chooser {
             chosen.groups.resize(wanted);
         }
         if (chosen.groups.size() < groups_.count()) {
-            constexpr std::int32_t kFar = std::numeric_limits<std::int32_t>::max();
             for (const Probe& probe : chosen.groups)
-                distances[probe.group] = kFar;
-            std::int32_t least = kFar;
-            for (std::size_t group = 0; group < groups_.count(); ++group) {
-                const std::int32_t bound = std::max(distances[group] - groups_.farthest[group],
-                                                    groups_.nearest[group] - distances[group]);
-                least = std::min(least, distances[group] == kFar ? kFar : bound);
-            }
-            chosen.others = least;
+                distances[probe.group] = kChosen;
+            chosen.others =
+                loops_.least_bound(distances, groups_.nearest, groups_.farthest, groups_.count());
         }
         return chosen;
     }
 
   private:
-    static constexpr std::size_t kMostBins = 4096;
+    // Farther than any group that is left.
+    static constexpr std::int32_t kChosen = std::numeric_limits<std::int32_t>::max();
 
-    // The `wanted` nearest, in order: those that are in the nearest bins are sorted.
+    // The `wanted` nearest, in order. The distance of the last of them is found by halves, since
+    // counting is quicker than sorting.
     void take(const std::int32_t* distances, std::size_t wanted, std::vector<Probe>& taken) {
-        std::fill(bins_.begin(), bins_.end(), 0);
-        for (std::size_t group = 0; group < groups_.count(); ++group)
-            ++bins_[static_cast<std::uint32_t>(distances[group]) >> shift_];
-        std::size_t bin = 0, all = bins_[0];
-        while (all < wanted)
-            all += bins_[++bin];
-        const std::uint32_t beyond = static_cast<std::uint32_t>(bin + 1) << shift_;
+        const std::size_t count = groups_.count();
+        std::int32_t least = 0, most = static_cast<std::int32_t>(8 * groups_.centers.bytes);
+        while (least < most) {
+            const std::int32_t middle = least + (most - least) / 2;
+            if (loops_.count_at_most(distances, count, middle) >= wanted)
+                most = middle;
+            else
+                least = middle + 1;
+        }
+        const std::size_t found = loops_.places_at_most(distances, count, most, places_.data());
         taken.clear();
-        taken.reserve(all);
-        for (std::size_t group = 0; group < groups_.count(); ++group)
-            if (static_cast<std::uint32_t>(distances[group]) < beyond)
-                taken.push_back({static_cast<std::uint32_t>(distances[group]),
-                                 static_cast<std::uint32_t>(group)});
+        taken.reserve(found);
+        for (std::size_t at = 0; at < found; ++at)
+            taken.push_back({static_cast<std::uint32_t>(distances[places_[at]]), places_[at]});
         std::sort(taken.begin(), taken.end());
         taken.resize(wanted);
     }
 
     const Groups& groups_;
+    const ChoiceLoops& loops_;
     std::size_t probe_, k_;
-    unsigned shift_ = 0;
-    std::vector<std::uint32_t> bins_;
+    std::vector<std::uint32_t> places_;
 };
 
 // The nearest so far of a block of queries. The first worker's heaps have all that was found before

@@ -752,6 +752,14 @@ class BandTable:
 def majority_centers(
     rows: NDArray[np.uint8], labels: NDArray[np.int64], threads: int, centers: NDArray[np.uint8]
 ) -> None: ...
+def nearest_among(
+    rows: NDArray[np.uint8],
+    centers: NDArray[np.uint8],
+    candidates: NDArray[np.int64],
+    threads: int,
+    labels: NDArray[np.int64],
+    distances: NDArray[np.int32],
+) -> None: ...
 
 class Groups:
     def __init__(

@@ -76,32 +76,39 @@ def test_a_scan_that_is_quicker_is_what_is_built() -> None:
 def test_what_it_says_holds_for_other_queries(
     measure: str, groups: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Queries that were not measured with, within the error that is stated and their own."""
+    """Queries that were not measured with, within the error that is stated and their own.
+
+    Both are twice the standard error, which one in twenty exceeds: at most one of six may.
+    """
     cheap_lists(monkeypatch, groups=groups)
-    rows = clustered(3000, 32)
-    queries, held_out = rows[:100], rows[100:500]
-    tuning = tune(rows[500:], queries=queries, **target(measure, 0.7))
-    index: Any = tuning.build(rows[500:])
-    if groups:
-        assert isinstance(index, la.ClusterIndex)
-        assert index.clusters == tuning.chosen.groups
-        assert index.clusters >= tuning.chosen.parameters["clusters"] > 1
-        assert tuning.search_settings.keys() == {"probe"}
-    else:
-        assert index.slice_bits == tuning.chosen.parameters["slice_bits"]
-        assert tuning.chosen.groups is None
-    true = la.ScanIndex(rows[500:]).search(held_out, 10)
-    found = index.search(held_out, 10, **tuning.search_settings)
-    if measure == "cdr":
-        values = cumulative_distance_ratio(found.distances, true.distances)
-    else:
-        values = recall_at_k(found.ids, true.ids)
-    own = 2 * values.std() / len(values) ** 0.5
-    assert abs(values.mean() - getattr(tuning.chosen, measure)) <= tuning.error + own
-    assert values.mean() + own >= 0.7
-    again = index.search(queries, 10, **tuning.search_settings)
-    same = la.ScanIndex(rows[500:]).search(queries, 10)
-    assert recall_at_k(again.ids, same.ids).mean() == pytest.approx(tuning.chosen.recall)
+    outside = 0
+    for seed in range(6):
+        rows = clustered(3000, 32)
+        rows = rows[np.random.default_rng(seed).permutation(len(rows))]
+        queries, held_out = rows[:100], rows[100:500]
+        tuning = tune(rows[500:], queries=queries, **target(measure, 0.7))
+        index: Any = tuning.build(rows[500:])
+        if groups:
+            assert isinstance(index, la.ClusterIndex)
+            assert index.clusters == tuning.chosen.groups
+            assert index.clusters >= tuning.chosen.parameters["clusters"] > 1
+            assert tuning.search_settings.keys() == {"probe"}
+        else:
+            assert index.slice_bits == tuning.chosen.parameters["slice_bits"]
+            assert tuning.chosen.groups is None
+        true = la.ScanIndex(rows[500:]).search(held_out, 10)
+        found = index.search(held_out, 10, **tuning.search_settings)
+        if measure == "cdr":
+            values = cumulative_distance_ratio(found.distances, true.distances)
+        else:
+            values = recall_at_k(found.ids, true.ids)
+        own = 2 * values.std() / len(values) ** 0.5
+        outside += abs(values.mean() - getattr(tuning.chosen, measure)) > tuning.error + own
+        assert values.mean() + own >= 0.7
+        again = index.search(queries, 10, **tuning.search_settings)
+        same = la.ScanIndex(rows[500:]).search(queries, 10)
+        assert recall_at_k(again.ids, same.ids).mean() == pytest.approx(tuning.chosen.recall)
+    assert outside <= 1
 
 
 def test_the_table_marks_the_choice_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,8 +125,19 @@ def points() -> Arrays:
             yield from (found.words, found.places)
 
 
+def clusters() -> Arrays:
+    for width, groups in ((8, 5), (32, 47), (128, 64)):
+        rows = near_rows(2_000, width, width)
+        index = la.ClusterIndex(rows, groups)
+        for k, probe in ((3, 1), (9, 5), (40, 16)):
+            found = index.search(rows[:150], k, probe=probe, explain=True)
+            assert found.explanation is not None
+            yield from (found.ids, found.distances, found.explanation.exact)
+
+
 FAMILIES: dict[str, Callable[[], Arrays]] = {
     "bits/kernels": distance_kernels,
+    "clusters/loops": clusters,
     "images/point_loops": points,
     "sign/loops": signing,
     "slices/scoring/loops": slices,

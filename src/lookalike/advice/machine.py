@@ -27,7 +27,7 @@ from lookalike import _native
 from lookalike.errors import FileError
 from lookalike.indexes.clusters.groups import MOST_WORK, group_count
 from lookalike.indexes.clusters.index import ClusterIndex
-from lookalike.indexes.clusters.majority import PER_CENTER, ROUNDS
+from lookalike.indexes.clusters.majority import CANDIDATES, PER_CENTER, ROUNDS, ROUNDS_A_PASS
 from lookalike.indexes.rows import Signatures
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
@@ -468,7 +468,9 @@ def pushes(count: int, k: int) -> float:
 
 def rows_assigned(count: int, made: int, groups: int) -> float:
     """Return how often a signature is assigned to a center while groups are built."""
-    trained = min(count, PER_CENTER * made) * ROUNDS
+    passes = -(-ROUNDS // ROUNDS_A_PASS)
+    cheap = (ROUNDS - passes) * min(1.0, CANDIDATES / made)
+    trained = min(count, PER_CENTER * made) * (passes + cheap)
     split = min(MOST_WORK, max(0.0, groups / made - 1.1))
     return trained + count * (1 + split)
 

@@ -32,7 +32,7 @@ def test_a_signature_has_the_nearest_center_of_its_branches(
     rows, k = oracle.collection(count, width, style, seed % 1000), min(k, count)
     with patch.multiple(majority, LARGE=0, _BRANCHES=branches):
         found = la.cluster(rows, k, seed=seed, threads=threads)
-        grown = majority.CenterTree.trained(rows, k, seed, 5, threads or 1)
+        grown = majority.CenterTree.trained(rows, k, seed, majority.ROUNDS, threads or 1)
     assert found.centers.tolist() == grown.centers.tolist()
     assert (found.centers.shape, len(grown.offsets)) == ((k, width), len(grown.branches) + 1)
     assert (int(grown.offsets[0]), int(grown.offsets[-1])) == (0, k)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+from lookalike.indexes.clusters import majority
 from support.cases.tables import threads_used
 from support.oracles import clusters as cluster_oracle
 from support.oracles import scan as oracle
@@ -20,10 +22,12 @@ HALF: Any = 0.5
     width=st.sampled_from([1, 3, 8, 11, 16]),
     style=st.sampled_from(oracle.STYLES),
     k=st.integers(1, 6),
-    rounds=st.integers(0, 3),
+    rounds=st.integers(0, 7),
     seed=st.integers(0, 2**64 - 1),
     threads=threads_used,
     sample=st.sampled_from([1, 2, 5, 40]),
+    together=st.integers(1, 4),
+    candidates=st.integers(1, 4),
 )
 @settings(max_examples=60)
 def test_clusters_are_as_defined(
@@ -35,11 +39,16 @@ def test_clusters_are_as_defined(
     seed: int,
     threads: int | None,
     sample: int,
+    together: int,
+    candidates: int,
 ) -> None:
     rows = oracle.collection(count, width, style, seed % 1000)
     k = min(k, count)
-    found = la.cluster(rows, k, seed=seed, rounds=rounds, threads=threads, sample=sample)
-    centers, nearest = cluster_oracle.clusters(rows, k, seed, rounds, sample)
+    with patch.multiple(majority, ROUNDS_A_PASS=together, CANDIDATES=candidates):
+        found = la.cluster(rows, k, seed=seed, rounds=rounds, threads=threads, sample=sample)
+    centers, nearest = cluster_oracle.clusters(
+        rows, k, seed, rounds, sample, together=together, candidates=candidates
+    )
     assert found.centers.tolist() == centers.tolist()
     pairs = zip(found.distances.tolist(), found.labels.tolist(), strict=True)
     assert list(pairs) == nearest
@@ -60,7 +69,7 @@ def test_kernels_agree(kernel: str) -> None:
     rows = oracle.collection(3_000, 16, "clustered", 5)
     found = la.cluster(rows, 40, seed=3)
     assert len(found) == 40
-    assert int(found.distances.sum()) == 1068
+    assert int(found.distances.sum()) == 1050
 
 
 def test_groups_are_found_again() -> None:

@@ -38,14 +38,29 @@ def _majority(members: list[Signatures], before: Signatures) -> Signatures:
 
 
 def clusters(
-    rows: Signatures, k: int, seed: int, rounds: int, each: int = 40
+    rows: Signatures, k: int, seed: int, rounds: int, each: int, *, together: int, candidates: int
 ) -> tuple[Signatures, list[tuple[int, int]]]:
-    """Return centers, found with so many rows for `each`, and (distance, number) of each row's."""
+    """Return centers, found with `each` rows per center, and (distance, number) of each row's.
+
+    A row chooses among its `candidates` nearest centers, which are found anew after `together`
+    rounds, or after a round that changes nothing.
+    """
     drawn = sorted(range(len(rows)), key=lambda row: _word(seed, row))
     centers = np.array([rows[row] for row in drawn[:k]])
     sample = rows[sorted(drawn[: each * k])]
+    near: list[list[int]] = []
+    age = 0
     for _ in range(rounds):
-        found = nearest(sample, centers)
+        if age == 0:
+            near = [
+                sorted(range(k), key=lambda number: (oracle.distance(row, centers[number]), number))
+                for row in sample
+            ]
+        found = [
+            min((oracle.distance(row, centers[number]), number) for number in own[:candidates])
+            for row, own in zip(sample, near, strict=True)
+        ]
+        before = centers.copy()
         farthest = sorted(range(len(sample)), key=lambda row: (-found[row][0], row))
         farthest = [row for row in farthest if found[row][0] > 0]
         for number in range(k):
@@ -54,6 +69,12 @@ def clusters(
                 centers[number] = _majority(members, centers[number])
             elif farthest:
                 centers[number] = sample[farthest.pop(0)]
+        if np.array_equal(before, centers):
+            if age == 0:
+                break
+            age = 0
+        else:
+            age = (age + 1) % together
     return centers, nearest(rows, centers)
 
 

@@ -26,7 +26,7 @@ from lookalike.signatures.random import random_words
 from lookalike.storage.container import Container
 
 _LEAST = 32  # least number of signatures of a group, on average, by default
-_PER_ROOT = 3  # groups for each unit of the root of the number of signatures
+_PER_ROOT = 4  # groups for each unit of the root of the number of signatures
 _LARGE, _LARGE_ROWS = 5, 256  # times larger than usual, and rows, of groups that are split
 _MOST_SPLITS = 64  # times that parts are split again: most of a hub stays together
 MOST_WORK = 4  # maximum number of rows that are reassigned in splits, in multiples of all rows

@@ -102,7 +102,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
 
     Args:
         signatures: Array `uint8[n, bits // 8]`; it is copied.
-        clusters: Number of groups (default: three times the square root of the number of
+        clusters: Number of groups (default: four times the square root of the number of
             signatures). Groups that are much too large are split.
         ids: Ids of the signatures, distinct and at least 0 (default: their positions).
         seed: Random seed for the first centers (default: 0).
