@@ -46,7 +46,7 @@ void each_from_centers(const Groups& groups, const Signatures& queries, std::siz
     std::vector<std::vector<std::int32_t>> room(threads);
     bits::share_out_runs(queries.count, kQueriesAtOnce, threads, checkpoint,
                          [&](std::size_t worker, std::size_t first, std::size_t last) {
-                             room[worker].resize(kQueriesAtOnce * centers.count);
+                             room[worker].resize((last - first) * centers.count);
                              std::int32_t* const distances = room[worker].data();
                              for (std::size_t begin = 0; begin < centers.count; begin += tile)
                                  for (std::size_t query = first; query < last; ++query)
@@ -62,7 +62,7 @@ void each_from_centers(const Groups& groups, const Signatures& queries, std::siz
 // The visits of a block, by group.
 class Visits {
   public:
-    explicit Visits(std::size_t groups) : begins_(groups + 1) {}
+    explicit Visits(std::size_t groups) : groups_(groups) {}
 
     void clear() { added_.clear(); }
     void add(const Visit& visit) { added_.push_back(visit); }
@@ -83,9 +83,9 @@ class Visits {
             wanted_.size(), at_once, threads, checkpoint,
             [&](std::size_t worker, std::size_t first, std::size_t last) {
                 for (std::size_t at = first; at < last; ++at) {
-                    const std::uint32_t group = wanted_[at];
-                    const Visit* const begin = ordered_.data() + begins_[group];
-                    const Visit* const end = ordered_.data() + begins_[group + 1];
+                    const std::uint32_t group = wanted_[at].group;
+                    const Visit* const begin = ordered_.data() + wanted_[at].begin;
+                    const Visit* const end = ordered_.data() + wanted_[at].end;
                     for (std::int64_t row = groups.offsets[group]; row < groups.offsets[group + 1];
                          row += tile)
                         for (const Visit* visit = begin; visit != end; ++visit) {
@@ -111,24 +111,52 @@ class Visits {
     static constexpr std::size_t kTasks = 32;  // of each worker: enough to be shared out evenly
 
     void put_in_order() {
-        std::fill(begins_.begin(), begins_.end(), 0);
-        for (const Visit& visit : added_)
-            ++begins_[visit.group + 1];
         wanted_.clear();
-        for (std::size_t group = 0; group + 1 < begins_.size(); ++group) {
-            if (begins_[group + 1] != 0)
-                wanted_.push_back(static_cast<std::uint32_t>(group));
-            begins_[group + 1] += begins_[group];
+        if (added_.size() < groups_ / kFewVisits)
+            sort();
+        else
+            count();
+    }
+
+    // For few visits: nothing is done for groups without any.
+    void sort() {
+        ordered_ = added_;
+        std::stable_sort(ordered_.begin(), ordered_.end(),
+                         [](const Visit& a, const Visit& b) { return a.group < b.group; });
+        for (std::size_t at = 0; at < ordered_.size(); ++at) {
+            if (wanted_.empty() || wanted_.back().group != ordered_[at].group)
+                wanted_.push_back({ordered_[at].group, at, at});
+            wanted_.back().end = at + 1;
+        }
+    }
+
+    void count() {
+        next_.assign(groups_ + 1, 0);
+        for (const Visit& visit : added_)
+            ++next_[visit.group + 1];
+        for (std::size_t group = 0; group < groups_; ++group) {
+            const std::size_t begin = next_[group], size = next_[group + 1];
+            if (size != 0)
+                wanted_.push_back({static_cast<std::uint32_t>(group), begin, begin + size});
+            next_[group + 1] += begin;
         }
         ordered_.resize(added_.size());
-        next_.assign(begins_.begin(), begins_.end() - 1);
         for (const Visit& visit : added_)
             ordered_[next_[visit.group]++] = visit;
     }
 
+    static constexpr std::size_t kFewVisits = 8;  // groups per visit, from which on these are few
+
+    // The visits of one group, in ordered_.
+    struct Run {
+        std::uint32_t group;
+        std::size_t begin, end;
+    };
+
+    std::size_t groups_;
     std::vector<Visit> added_, ordered_;
-    std::vector<std::size_t> begins_, next_;
-    std::vector<std::uint32_t> wanted_;  // groups with visits
+    std::vector<std::size_t> next_;
+    std::vector<Run> wanted_;
 };
 
 }  // namespace lookalike::search

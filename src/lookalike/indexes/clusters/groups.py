@@ -120,8 +120,9 @@ class Groups:
         rows[ids] = np.arange(len(ids))
         return rows
 
+    @cached_property
     def native(self) -> _native.Groups:
-        """Return the groups for the core."""
+        """The groups for the core."""
         parts = self.offsets, self.centers, self.from_center, self.nearest, self.farthest
         return _native.Groups(self.rows.signatures, self.rows.all_ids(), *parts)
 

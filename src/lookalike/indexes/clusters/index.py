@@ -42,11 +42,19 @@ _SAMPLE = 1000  # signatures of the index that are searched for to tune it, by d
 
 
 def nearest_in(
-    state: State, parts: Segments, queries: Signatures, k: int, probe: int, threads: int
+    state: State,
+    parts: Segments,
+    queries: Signatures,
+    k: int,
+    probe: int,
+    threads: int,
+    *,
+    explain: bool,
 ) -> Neighbors:
     """Return the nearest rows in parts of the state."""
     asked = len(queries)
-    found, proven, work = [], np.ones(asked, bool), np.zeros((2, asked), np.int64)
+    # Only one of the parts has groups, and says whether there can be nearer rows in others.
+    found, proven, work = [], np.ones(asked, np.uint8), np.zeros((2, asked), np.int64)
     for part in parts:
         if part.rows is not state.groups.rows or not part.alive:
             found.append(scan_nearest(part, queries, min(k, max(1, part.alive)), threads))
@@ -54,14 +62,13 @@ def nearest_in(
             continue
         shape = asked, min(k, part.alive)
         ids, distances = np.full(shape, -1, np.int64), np.full(shape, -1, np.int32)
-        marks = np.zeros(asked, np.uint8)
-        state.groups.native().nearest(
-            part.removed, queries, probe, threads, ids, distances, marks, work
+        state.groups.native.nearest(
+            part.removed, queries, probe, threads, ids, distances, proven, work
         )
-        proven &= marks.astype(bool)
         found.append(Neighbors(ids, distances, False))
-    told = _explained(proven, work)
-    return Neighbors(*nearest_of_parts(found, k), bool(proven.all()), told)
+    known = proven.view(np.bool_)
+    told = _explained(known, work) if explain else None
+    return Neighbors(*nearest_of_parts(found, k), bool(known.all()), told)
 
 
 def within_in(
@@ -75,7 +82,7 @@ def within_in(
             found.append(scan_within(part, queries, radius, limit, threads))
             work[1] += part.alive
             continue
-        offsets, ids, distances = state.groups.native().within(
+        offsets, ids, distances = state.groups.native.within(
             part.removed, queries, radius, min(limit, NO_LIMIT), threads, work
         )
         found.append(Matches(as_int64(offsets), as_int64(ids), distances, True))
@@ -296,8 +303,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         number = self._groups_to_read(probe, recall, wanted, state.groups)
         read = len(state.groups) if prove else min(number, len(state.groups))
         parts = only_among(state.segments, among, self)
-        found = nearest_in(state, parts, rows, wanted, read, workers)
-        return found if tell else replace(found, explanation=None)
+        return nearest_in(state, parts, rows, wanted, read, workers, explain=tell)
 
     def _groups_to_read(
         self, probe: SupportsIndex | None, recall: SupportsFloat | None, k: int, groups: Groups
