@@ -94,6 +94,10 @@ class Groups:
     def __len__(self) -> int:
         return len(self.centers)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but what the core has, which cannot be copied."""
+        return {name: value for name, value in vars(self).items() if name != "native"}
+
     @cached_property
     def nearest(self) -> NDArray[np.int32]:
         """Distance of the nearest row of each group from the center."""
