@@ -250,6 +250,7 @@ NOT_RESULTS = {
     *("ArrayLike", "Decimal", "Literal", "Path", "SupportsIndex", "False", "True", "Iterable"),
     # Objects that do something, and their settings.
     *("AudioHash", "Collection", "Combined", "FeatureKind", "Index", "Indexed", "RemoteCollection"),
+    "RemoteIndex",
     *("RunReader", "Said", "SignatureFile", "Signer", "SliceIndex", "Source", "Vocabulary"),
     *("VoteSettings", "WeightKind", "Weights", "DocumentSigner", "Lengths", "T", "FlipIndex"),
     *("SignedParts", "DocumentError", "ClusterIndex", "HashedImage", "Item", "Signatures"),

@@ -56,7 +56,7 @@ BEFORE: dict[str, list[str]] = {
         "lookalike collection create music.db --kind recordings",
     ],
     "collection export": ["animals"],
-    "serve": ["animals"],
+    "serve": ["animals", "lookalike sign new.jsonl -o part-1.lookalike"],
     "animals": [
         "lookalike collection create docs.db",
         'lookalike collection add docs.db fox "The quick brown fox jumps over the lazy dog"',
@@ -212,7 +212,8 @@ def run(line: str) -> int:
         return 0
     if words[1] == "serve" and "--new-key" not in words:
         with process(*words[2:]) as served:
-            assert served.service.good("GET", "/v1/collections")
+            place = "index" if words[2:3] == ["part-1.lookalike"] else "collections"
+            assert served.service.good("GET", f"/v1/{place}")
         return 0
     return main(words[1:])
 
