@@ -237,7 +237,7 @@ def test_texts_are_signed_with_learned_weights_by_the_service(tmp_path: Path) ->
         assert there.signer is not None and there.signer.to_dict() == signer.to_dict()
         assert there.name(3) == "text-3" and there.name(99) == 99
         with pytest.raises(ArgumentError, match="id is 'x'; expected a whole number"):
-            there.name("x")  # type: ignore[arg-type]
+            there.name("x")
         with pytest.raises(la.LookalikeError, match="text 0"):
             there.search("w" * 101, 3)
 

@@ -474,8 +474,9 @@ class RemoteIndex(Index):
                 slow = isinstance(error, TooSlowError)
                 if end - begin < 2 or (slow and not halvings):
                     raise
-                middle, left = (begin + end) // 2, halvings - slow
-                return [*ask(begin, middle, left), *ask(middle, end, left)]
+                middle, left = (begin + end) // 2, halvings - int(slow)
+                first = ask(begin, middle, left)
+                return first + ask(middle, end, left)
             return [answer(value, end - begin)]
 
         spans = self._spans(rows, min(room, _TOGETHER, self._limits["max_batch"]))
