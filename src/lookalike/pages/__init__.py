@@ -25,7 +25,7 @@ __all__ = [
     "refusal",
 ]
 
-FIELDS = ("text", "title", "language", "links", "marked", "outgoing")
+FIELDS = ("text", "title", "language", "links", "marked", "outgoing", "size")
 """The fields of a page. `marked` is its text with marked links; see `marks`."""
 
 Link = tuple[str, str]
@@ -59,6 +59,7 @@ class Page:
     links: list[Link] | None = None
     marked: str | None = None
     outgoing: list[OutgoingLink] | None = None
+    size: int | None = None  # of its HTML, in bytes
 
 
 @dataclass(frozen=True)

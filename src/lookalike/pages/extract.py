@@ -57,6 +57,7 @@ def read_page(raw: RawPage, wanted: Collection[str]) -> Page:
         links=_links(tree, raw.url) if "links" in wanted else None,
         marked=_marked(tree, raw.url) if "marked" in wanted else None,
         outgoing=_outgoing(tree, raw.url) if "outgoing" in wanted else None,
+        size=len(raw.html) if "size" in wanted else None,
     )
 
 

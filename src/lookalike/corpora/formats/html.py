@@ -42,10 +42,14 @@ OUTGOING = "outgoing_links"
 """Column with the links of a page and the words around them, if it is asked for."""
 
 
+SIZE = "page_bytes"
+"""Column with the bytes of the HTML of pages, if it is asked for."""
+
+
 def page_columns(taken: Sequence[str] = (), marked: str = "marked_text") -> dict[str, str]:
     """Return the names of the columns that come from pages, by field, other than those `taken`."""
     fields = ("title", "language", "text", "links")
-    hidden = {"marked": marked, "outgoing": OUTGOING}
+    hidden = {"marked": marked, "outgoing": OUTGOING, "size": SIZE}
     return {one: f"page_{one}" if one in taken else one for one in fields} | hidden
 
 
@@ -155,6 +159,8 @@ _LINKS: dict[str, dict[str, Any]] = {
 
 def _column(name: str, pages: Sequence[Page]) -> Any:
     values = [getattr(page, name) for page in pages]
+    if name == "size":
+        return pa.array(values, pa.int64())
     if name not in _LINKS:
         return pa.array(values, pa.large_string())
     ends = np.cumsum([0, *(len(links or ()) for links in values)])
@@ -286,7 +292,7 @@ class HtmlColumnCorpus(DerivedCorpus):
         self.described = [*self.reading.described(), column, inner.described]
 
     def columns(self) -> list[str]:
-        hidden = (self.marked_text, OUTGOING)
+        hidden = (self.marked_text, OUTGOING, SIZE)
         ours = [name for name in self.reading.names.values() if name not in hidden]
         return [*self._others, *ours]
 
