@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, Literal, SupportsIndex
 
-from lookalike.checks import file_path, flag, thread_count
+from lookalike.checks import file_path, flag, instance, thread_count
 from lookalike.corpora import check_table_target, open_corpus, write_table
 from lookalike.corpora.base import Problems, limited, pa
 from lookalike.incoming.records import (
@@ -105,6 +105,8 @@ def incoming_links(
         host_folders,
     )  # type: ignore[arg-type]  # fmt: skip  # which it checks
     limit, workers = memory_bytes(memory_limit), thread_count(threads)
+    if page_limits is not None:
+        instance("page_limits", page_limits, PageLimits, "la.pages.PageLimits")
     target = file_path("output", output)
     check_table_target(target)
     corpus = open_corpus(source, format, html=html, page_limits=page_limits, encoding=encoding)

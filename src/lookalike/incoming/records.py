@@ -22,7 +22,7 @@ from lookalike.checks import flag, one_of, whole_number
 from lookalike.corpora.base import Corpus, Problems, Rows, pa
 from lookalike.corpora.columns import undictionaried
 from lookalike.corpora.formats.html import OUTGOING
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.pages import MOST_AROUND
 from lookalike.pages.addresses import host_of, normalized_address, within_host
 from lookalike.pages.marks import BREAK, clean, marked_link, without_marks
@@ -95,21 +95,23 @@ class Reading:
             if source is None or target is None:
                 raise ArgumentError(
                     f"{corpus.name} has the columns {names}; expected web pages (WARC, HTML files, "
-                    "or a column of pages named with --html, in Python html=), or the columns "
-                    "source and target, with anchor, before and after if they are known"
+                    "or a column named by ",
+                    Said("html"),
+                    "), or the columns source and target",
                 )
             if settings.with_text or settings.only_crawled:
                 name = "with_text" if settings.with_text else "only_crawled"
                 raise ArgumentError(
-                    f"{name} needs web pages; {corpus.name} is a table of links, without pages"
+                    Said(name), f" needs web pages; {corpus.name} is a table of links"
                 )
             known = ("anchor", "before", "after", "context", "nofollow", "rel")
             return cls(source, target, tuple(name for name in known if name in names))
         address = url or next((name for name in _ADDRESSES if name in names), None)
         if address is None or address not in names:
             raise ArgumentError(
-                f"{corpus.name} has the columns {names}, and none is the address of a page; name "
-                "it with --url, in Python url="
+                f"{corpus.name} has the columns {names}, and none is the address of a page; "
+                "name it with ",
+                Said("url"),
             )
         return cls(address, None, (OUTGOING,), corpus.page_text if settings.with_text else None)
 

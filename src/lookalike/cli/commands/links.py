@@ -17,9 +17,9 @@ from lookalike.shown import counted, escape_terminal
 TASK = "remove duplicates"
 PURPOSE = "find the links that point to each page of a crawl"
 DESCRIPTION = """\
-Invert the links of a crawl: write a row for each page that is linked, with
-its sources, the words of the links, and the words around them. dedup
---features links compares pages by these rows."""
+Invert the links of a crawl: write a row for each page that is linked. It has
+the pages that link to it, the words of the links, and those around them.
+dedup --features links compares pages by these rows."""
 ARGUMENTS = f"""
   input:INPUT...       WARC files, folders of web pages, or tables with the columns source and
                        target (and anchor, before, after, context, nofollow, rel)
