@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -21,6 +20,8 @@ from lookalike.incoming.records import Counts, IncomingSettings, rows_of
 from lookalike.incoming.sorting import SortedRecords
 from lookalike.pages.addresses import LONGEST_ADDRESS, host_of, normalized_address, within_host
 from lookalike.pages.marks import split_marks
+from support.cases.web_pages import crawl as write_crawl
+from support.cases.web_pages import response
 from support.oracles.links import Link, features, incoming
 
 words = st.lists(st.sampled_from("fox owl the law river bank mouse ölweg 42".split()), max_size=6)
@@ -103,19 +104,8 @@ def page(*links: str, base: str = "", meta: str = "", text: str = "") -> str:
 
 def crawl(tmp_path: Path, pages: dict[str, str]) -> Path:
     """Write pages as a WARC."""
-    records = []
-    for url, body in pages.items():
-        data = body.encode()
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
-        records.append(
-            b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:0>\r\n"
-            b"WARC-Target-URI: " + url.encode() + b"\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
-            b"Content-Type: application/http; msgtype=response\r\nContent-Length: "
-            + str(len(head) + len(data)).encode() + b"\r\n\r\n" + head + data + b"\r\n\r\n"
-        )  # fmt: skip
-    path = tmp_path / "crawl.warc.gz"
-    path.write_bytes(b"".join(map(gzip.compress, records)))
-    return path
+    records = [response(url, body.encode()) for url, body in pages.items()]
+    return write_crawl(tmp_path / "crawl.warc.gz", records)
 
 
 def test_a_crawl(tmp_path: Path) -> None:

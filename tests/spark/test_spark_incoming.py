@@ -60,7 +60,12 @@ def test_pages(session: Any, tmp_path: Path) -> None:
         for host in ("a", "b")
         for number in range(6)
     ]
-    options = {"html": "html", "with_text": True, "only_crawled": True, "min_links": 0}
+    options: dict[str, Any] = {
+        "html": "html",
+        "with_text": True,
+        "only_crawled": True,
+        "min_links": 0,
+    }
     la.incoming_links(pages, tmp_path / "local.jsonl", **options)
     found = on_spark.incoming_links(session.createDataFrame(pages).repartition(4), **options)
     expected = rows_of_file(tmp_path / "local.jsonl")

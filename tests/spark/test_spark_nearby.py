@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.dedup.propose import LARGEST_GROUP, NearbyRows
 from lookalike.spark import nearby, tables
+from lookalike.spark.packed import signatures_of
 from support.oracles import scan as oracle
 
 
@@ -66,7 +68,7 @@ def chosen(rows: NDArray[np.uint8], radius: int, blocks: int = 1) -> tables.Tabl
 
 
 def by_tables(batch: Any, radius: int, count: int) -> Iterator[Any]:
-    rows = nearby.signatures_of(batch.column("signature"))
+    rows = signatures_of(batch.column("signature"))
     return of_tables(batch, chosen(rows, radius, 2))
 
 
@@ -204,7 +206,7 @@ def test_the_cost_of_a_signature_hardly_grows_with_their_number() -> None:
     for count in (1 << 20, 1 << 26, 1 << 32):
         found = tables.choose_tables(sample, count, 3, may_draw=False)
         assert found is not None
-        scan = tables._native.USUAL_COSTS.scan(8, 1)
+        scan = _native.USUAL_COSTS.scan(8, 1)
         met = sum(count / 2 ** len(table.bits) for table in found.tables)
         costs.append(len(found.tables) * tables._ROW_COST + met / 2 * scan)
         widths.append(len(found.tables[0].bits))

@@ -103,7 +103,7 @@ def incoming_links(
     settings = IncomingSettings(
         around, nofollow, self_links, internal, with_text, only_crawled, min_links, max_links,
         host_folders,
-    )  # type: ignore[arg-type]  # fmt: skip  # which it checks
+    )  # fmt: skip
     limit, workers = memory_bytes(memory_limit), thread_count(threads)
     if page_limits is not None:
         instance("page_limits", page_limits, PageLimits, "la.pages.PageLimits")

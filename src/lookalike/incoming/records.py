@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urljoin
 
 import numpy as np
@@ -56,14 +56,14 @@ class IncomingSettings:
         host_folders: The first folder of a path is a host, as `wget -r` writes pages.
     """
 
-    around: int = 5
+    around: Any = 5
     nofollow: bool = False
     self_links: bool = False
     internal: Internal = "relative"
     with_text: bool = False
     only_crawled: bool = False
-    min_links: int = 1
-    max_links: int = 1_000
+    min_links: Any = 1
+    max_links: Any = 1_000
     host_folders: bool = False
 
     def __post_init__(self) -> None:

@@ -35,7 +35,8 @@ class SortedRecords:
     def add(self, record: Record) -> None:
         """Add a record."""
         self._held.append(record)
-        self._bytes += _OVERHEAD + sum(len(record[at]) for at in (0, 3, 4, 5, 6))
+        target, _, _, *texts = record
+        self._bytes += _OVERHEAD + len(target) + sum(map(len, texts))
         if self._bytes > self._memory:
             self._held.sort()
             self._write(iter(self._held))

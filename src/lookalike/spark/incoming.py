@@ -24,8 +24,8 @@ from lookalike.incoming.records import (
     rows_of,
 )
 from lookalike.pages import PageLimits
+from lookalike.spark.files import StreamedRows
 from lookalike.spark.packed import Batches, map_arrow, sql
-from lookalike.spark.sources import StreamedRows
 
 _FIELDS = {
     "target": "string", "kind": "int", "order": "long", "source": "string", "anchor": "string",
@@ -75,7 +75,7 @@ def incoming_links(
     """
     settings = IncomingSettings(
         around, nofollow, self_links, internal, with_text, only_crawled, min_links, max_links
-    )  # type: ignore[arg-type]  # which it checks
+    )
     how = frame.columns, html, page_limits, url, settings
     _opened(how, iter(()))  # raises here, not on a worker
     records = map_arrow(frame, _read, _RECORDS, how)

@@ -187,7 +187,9 @@ def _of_table(block: _Block, keys: Ints, radius: int, leaf: Leaf, most: int | No
     found = _native.drawn_pairs(
         rows, None, bits, bits.shape[1], 0, radius, np.inf, _MOST_MATCHES, 1
     )
-    left, right, distances = (np.asarray(column) for column in found)
+    if found is None:
+        raise RuntimeError("a search without a limit on its cost has given up")
+    left, right, distances = found
     mine = own[left] == own[right]
     left, right = left[mine].astype(np.int64), right[mine].astype(np.int64)
     distances = distances[mine]
