@@ -132,7 +132,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default="",
         help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
         "plan, collection, dedup, pages or import; dedup-large, dedup-defaults, spark, "
-        "indexes, indexes-real and topics only if named in full",
+        "spark-radius, indexes, indexes-real and topics only if named in full",
     )
     parser.add_argument(
         "--threads",

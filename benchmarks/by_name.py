@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from benchmarks.clusters.all_indexes import NAMES as INDEXES
 from benchmarks.clusters.all_indexes import draw, run_indexes
@@ -24,6 +25,7 @@ from benchmarks.signing.learning import NAME as LEARNING
 from benchmarks.signing.learning import run_learning
 from benchmarks.spark.cases import MLLIB_SIZE, SIZES, run_spark
 from benchmarks.spark.cases import NAME as SPARK
+from benchmarks.spark.radius import RADIUS, RADIUS_SIZES, run_radius
 
 __all__ = ["BY_NAME"]
 
@@ -99,16 +101,25 @@ def all_indexes(options: Namespace) -> int:
 
 def on_spark(options: Namespace) -> int:
     """Measure the job on a Spark of several processes, beside the local job and MLlib."""
+    part = QUICK_FRACTION if options.quick else 1
+    sizes = tuple(size // part for size in SIZES)
+    return _on_spark(options, SPARK, partial(run_spark, sizes=sizes, mllib_size=MLLIB_SIZE // part))
+
+
+def on_spark_by_radius(options: Namespace) -> int:
+    """Measure SimHash on a Spark of several processes: by tables, and each with each."""
+    part = QUICK_FRACTION if options.quick else 1
+    sizes = tuple(size // part for size in RADIUS_SIZES)
+    return _on_spark(options, RADIUS, partial(run_radius, sizes=sizes))
+
+
+def _on_spark(options: Namespace, name: str, measure: Callable[..., list[Verdict]]) -> int:
     if options.data is None:
-        print(f"{SPARK} needs real texts: --data", file=sys.stderr)
+        print(f"{name} needs real texts: --data", file=sys.stderr)
         return 2
     print(machine_lines(describe_machine()), flush=True)
-    sizes = tuple(size // QUICK_FRACTION for size in SIZES) if options.quick else SIZES
-    size = MLLIB_SIZE // QUICK_FRACTION if options.quick else MLLIB_SIZE
     try:
-        verdicts = run_spark(
-            options.data, options.cache, options.output, sizes=sizes, mllib_size=size
-        )
+        verdicts = measure(options.data, options.cache, options.output)
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
         return 1
@@ -123,6 +134,7 @@ BY_NAME = {
     TOPICS: topics,
     LEARNING: learning,
     SPARK: on_spark,
+    RADIUS: on_spark_by_radius,
     WIDE_PAIRS: wide_pairs,
     **dict.fromkeys(INDEXES, all_indexes),
 }

@@ -40,6 +40,7 @@ from lookalike.results import (
     Explanation,
     Fingerprint,
     Imported,
+    IncomingLinks,
     ItemError,
     KeyMatch,
     KeyMatches,
@@ -163,6 +164,7 @@ MAKE: dict[str, Callable[[int, str], Any]] = {
     "Matches": lambda n, text: Matches(np.array([0, 0, n, n]), whole(n), small(n), True),
     "Measurement": lambda n, text: measurement(n),
     "Neighbors": lambda n, text: Neighbors(whole(n, 3), small(n, 3), True, None, small(n, 3)),
+    "IncomingLinks": lambda n, text: IncomingLinks(text, n, n, n, n, n, {text: n}, [text], [text]),
     "Option": lambda n, text: Option(index=text, settings={text: n}),
     "Overlap": lambda n, text: overlap(text),
     "OverlapPair": lambda n, text: OverlapPair(text, text, n, 0.5, 0.5, 1, 0, 1),
@@ -250,6 +252,7 @@ NOT_RESULTS = {
     *("ArrayLike", "Decimal", "Literal", "Path", "SupportsIndex", "False", "True", "Iterable"),
     # Objects that do something, and their settings.
     *("AudioHash", "Collection", "Combined", "FeatureKind", "Index", "Indexed", "RemoteCollection"),
+    "RemoteIndex",
     *("RunReader", "Said", "SignatureFile", "Signer", "SliceIndex", "Source", "Vocabulary"),
     *("VoteSettings", "WeightKind", "Weights", "DocumentSigner", "Lengths", "T", "FlipIndex"),
     *("SignedParts", "DocumentError", "ClusterIndex", "HashedImage", "Item", "Signatures"),

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from lookalike.features.links import Links as Links
     from lookalike.gpu import GpuIndex as GpuIndex
     from lookalike.images import ImageHash as ImageHash
+    from lookalike.incoming import incoming_links as incoming_links
     from lookalike.indexes import BandIndex as BandIndex
     from lookalike.indexes import BlockIndex as BlockIndex
     from lookalike.indexes import ClusterIndex as ClusterIndex
@@ -118,6 +119,7 @@ else:
             ),
             "lookalike.features.links": "Links",
             "lookalike.gpu": "GpuIndex",
+            "lookalike.incoming": "incoming_links",
             "lookalike.images": "ImageHash",
             "lookalike.indexes": (
                 "BandIndex BlockIndex ClusterIndex FlipIndex Index PrefixIndex ScanIndex "

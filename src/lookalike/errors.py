@@ -7,6 +7,7 @@
     ├── SignatureError (ValueError)             an array that is not signatures, or of another width
     ├── ResultTooLargeError (MemoryError)       more results than the caller's limit
     ├── MissingDependencyError (ImportError)    an extra that is not installed
+    ├── UnavailableError (ConnectionError)      an index of a service that does not answer
     ├── FileError
     │   ├── FormatError                         not our file, or one from a newer version
     │   └── CorruptIndexError                   our file, but damaged
@@ -46,6 +47,7 @@ __all__ = [
     "NotFoundError",
     "ResultTooLargeError",
     "SignatureError",
+    "UnavailableError",
 ]
 
 
@@ -113,6 +115,10 @@ class ResultTooLargeError(LookalikeError, MemoryError):
 
 class MissingDependencyError(LookalikeError, ImportError):
     """An optional package is needed for this call and not installed."""
+
+
+class UnavailableError(LookalikeError, ConnectionError):
+    """No service of an index answered in time, or they serve another index now."""
 
 
 class FileError(LookalikeError):

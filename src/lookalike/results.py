@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lookalike.dedup.settings import DedupSettings as DedupSettings
     from lookalike.display import Records as Records
     from lookalike.errors import ItemError as ItemError
+    from lookalike.incoming import IncomingLinks as IncomingLinks
     from lookalike.indexes import Clusters as Clusters
     from lookalike.indexes import Explanation as Explanation
     from lookalike.indexes import KeyMatch as KeyMatch
@@ -74,6 +75,7 @@ else:
             "lookalike.dedup.settings": "DedupSettings",
             "lookalike.display": "Records",
             "lookalike.errors": "ItemError",
+            "lookalike.incoming": "IncomingLinks",
             "lookalike.indexes": (
                 "Clusters Explanation KeyMatch KeyMatches Matches Neighbors Pairs Tuning"
             ),

@@ -25,6 +25,7 @@ from PIL import Image
 import lookalike as la
 from lookalike.cli import full_parser, main
 from lookalike.cli.commands import bench, demo
+from support.cases.web_pages import crawl, page, response
 from support.running.planned import COSTS
 from support.services.running import process
 
@@ -56,7 +57,7 @@ BEFORE: dict[str, list[str]] = {
         "lookalike collection create music.db --kind recordings",
     ],
     "collection export": ["animals"],
-    "serve": ["animals"],
+    "serve": ["animals", "lookalike sign new.jsonl -o part-1.lookalike"],
     "animals": [
         "lookalike collection create docs.db",
         'lookalike collection add docs.db fox "The quick brown fox jumps over the lazy dog"',
@@ -157,6 +158,11 @@ def write_tables() -> None:
         pq.write_table(
             pa.table({"url": urls, "content": texts(20, 30 + part)}), f"crawl/{part}.parquet"
         )
+    linked = page("A page with links", links='<a href="next.html">the next one</a>')
+    crawl(Path("crawl.warc.gz"), [response("http://a.example/", linked.encode())])
+    for host in ("a.example", "b.example"):
+        Path(f"mirrors/{host}").mkdir(parents=True)
+        Path(f"mirrors/{host}/index.html").write_text(linked)
     signatures = la.SimHash(bits=64).sign(texts(1500, 40))
     np.save("signatures.npy", signatures)
     np.save("sample.npy", signatures[:1200])
@@ -212,7 +218,8 @@ def run(line: str) -> int:
         return 0
     if words[1] == "serve" and "--new-key" not in words:
         with process(*words[2:]) as served:
-            assert served.service.good("GET", "/v1/collections")
+            place = "index" if words[2:3] == ["part-1.lookalike"] else "collections"
+            assert served.service.good("GET", f"/v1/{place}")
         return 0
     return main(words[1:])
 

@@ -65,7 +65,9 @@ def test_a_collection_is_not_a_file_of_match(
 def test_serve_takes_one_database(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     said = refused(["serve", "docs.db", "other.db"], capsys)
-    assert said == "unexpected: other.db; serve takes one database, or a folder of databases"
+    assert (
+        said == "unexpected: other.db; serve takes one database, a folder of databases, or an index"
+    )
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ CASES = {
     "passages no file": ["passages", f"{NAME}.jsonl", "--file", NAME],
     "overlaps": ["overlaps", f"{NAME}.jsonl", "--passage-words", "2", "--with-text"],
     "overlaps json": ["overlaps", f"{NAME}.jsonl", "--passage-words", "2", "--with-text", "--json"],
+    "links": ["links", f"{NAME}.jsonl", "-o", f"{NAME}.out.csv"],
     "overlaps file": ["overlaps", f"{NAME}.jsonl", "-o", f"{NAME}.out.csv"],
     "overlaps bad": ["overlaps", f"{NAME}.bad.jsonl", "--skip-bad"],
     "audio index": ["audio", "index", f"{NAME}.folder", "-o", f"{NAME}.parts"],

@@ -59,7 +59,8 @@ def test_files_are_not_written_to_the_name_of_a_folder(
         message = refused([*command, source, option, f"{name}/"], capsys)
         assert f"{name}/" in message and "names a folder" in message, message
         tried.add(command[0])
-    assert tried == {"dedup", "sign", "index", "pairs", "cluster", "overlaps", "audio", "demo"}
+    others = {"dedup", "sign", "index", "pairs", "cluster", "overlaps", "audio", "demo"}
+    assert tried == {"links", *others}
     assert sorted(folder.rglob("*")) == before
 
 

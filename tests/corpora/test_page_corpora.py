@@ -185,6 +185,7 @@ def test_jobs_are_resumed(tmp_path: Path) -> None:
         ({"language": "en"}, [0, 1], "other language"),
         ({"language": "de,en"}, [0, 1, 2], "other language"),
         ({"min_links": 2}, [], "few links"),
+        ({"min_bytes": len(PAGES[0].encode())}, [0, 1], "too small"),
     ],
 )
 def test_filters_leave_out_count_and_name(
@@ -345,3 +346,16 @@ def test_pages_that_are_too_long_are_left_out(suffix: str, tmp_path: Path) -> No
     assert la.dedup(tmp_path / "site", max_document=4_000).documents.left_out == {
         "unreadable pages": 1
     }
+
+
+def test_texts_are_measured_in_bytes_of_utf8(tmp_path: Path) -> None:
+    texts = ["ü" * 10, "u" * 19, "u" * 20, "", "ü" * 9 + "u"]
+    result = la.dedup(texts, min_bytes=20)
+    assert result.counts.documents == 2 and result.documents.left_out == {"too small": 3}
+    site(tmp_path / "site")  # pages by their HTML, also in a folder, beside texts
+    least = len(PAGES[0].encode())
+    result = la.dedup(tmp_path / "site", min_bytes=least)
+    assert result.counts.documents == 2 and result.documents.left_out == {"too small": 3}
+    written = tmp_path / "kept"
+    assert result.write(written) in (1, 2)
+    assert main(["dedup", str(tmp_path / "site"), "--min-bytes", str(least), "--quiet"]) == 0

@@ -228,7 +228,7 @@ def test_a_few_words(served: Running) -> None:
         found = served.good("POST", "/v1/collections/words/query", similar)
         assert len(found["matches"]) == 2 and found["by"] == "similar"
     with pytest.raises(la.errors.ArgumentError, match="words is 'none'"):
-        la.connect(served.url, "other", bits=BITS, words="none")  # type: ignore[arg-type]
+        la.connect(served.url, "other", bits=BITS, words="none")  # type: ignore[call-overload]
     served.good("DELETE", "/v1/collections/words")
 
 
@@ -353,7 +353,7 @@ def test_what_a_collection_is_for(served: Running, tmp_path: Path) -> None:
             assert there.signer == here.signer
             assert there.stats()["words"] == here.stats()["words"]
     with pytest.raises(la.errors.ArgumentError, match="purpose is 'reading'"):
-        la.connect(served.url, "x", purpose="reading")  # type: ignore[arg-type]
+        la.connect(served.url, "x", purpose="reading")  # type: ignore[call-overload]
     with pytest.raises(la.errors.ArgumentError, match="purpose is 'search', which is for texts"):
         la.connect(served.url, "x", purpose="search", signer=la.ImageHash())
     body = {"name": "x", "purpose": "reading"}

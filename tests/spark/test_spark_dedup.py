@@ -17,7 +17,7 @@ import lookalike as la
 from lookalike import spark as on_spark
 from lookalike.dedup import propose
 from lookalike.spark import propose as spark_propose
-from lookalike.spark import verify
+from lookalike.spark import tables, verify
 from support.cases.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 from support.running.spark_ways import take_way
 
@@ -60,7 +60,46 @@ def test_what_the_local_job_may_miss_is_said(session: Any, monkeypatch: pytest.M
     monkeypatch.setattr(propose, "PATIENCE", 0.0)
     with on_spark.dedup(frame, method="simhash") as found:
         (warning,) = found.warnings
-    assert re.fullmatch(r"all pairs of \d+ signatures were compared; .* may miss .*", warning)
+    assert re.fullmatch(r"all pairs of \d+ signatures were found; .* may miss .*", warning)
+
+
+@pytest.mark.parametrize("hot", [20, 1 << 15])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"method": "simhash", "bits": 64, "radius": 6, "keep": "longest"},
+        {"method": "topsig", "bits": 128, "radius": 12, "threshold": 0.7, "old": 60},
+    ],
+)
+def test_tables_find_what_the_local_job_finds(
+    session: Any, settings: dict[str, Any], hot: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables as for many signatures; many are equal, many are near, and keys are divided."""
+    chosen = []
+
+    def noted(*given: Any, **options: Any) -> Any:
+        chosen.append(tables.choose_tables(*given, **options))
+        return chosen[-1]
+
+    monkeypatch.setattr(spark_propose, "choose_tables", noted)
+    monkeypatch.setattr(tables, "_ROW_COST", 1e-6)
+    monkeypatch.setattr(tables, "_HOT", hot)
+    monkeypatch.setattr(tables, "_LEAST_SAMPLED", 2)
+    monkeypatch.setattr(tables, "BLOCK", 64)
+    settings, words = dict(settings), "one two three four five six seven eight nine ten".split()
+    texts = mixed_with_template(400, 60)
+    for _ in range(150):  # other texts of the same words
+        random.Random(len(texts)).shuffle(words)
+        texts.append(" ".join(words))
+    against, old = None, texts[: settings.pop("old", 0)]
+    if old:
+        against, texts = (frame_of_texts(session, old, 2, "old"), old), texts[len(old) - 20 :]
+    frame = frame_of_texts(session, texts, 3)
+    assert_as_local(frame, texts, against=against, ngram=1, **settings)
+    (found,) = chosen
+    assert found is not None and found.is_exact and len(found.tables) > settings["radius"]
+    divided = any(leaf.table.divided.size or leaf.table.dense.size for leaf in found.leaves())
+    assert divided == (hot == 20)
 
 
 CHAINS = {"grouping": "components", "max_group": 20, "threshold": 0.6, "keep": "shortest"}

@@ -35,7 +35,7 @@ from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Sa
 from lookalike.storage.files import remove_unfinished
 
 ORDER = """
-    dedup undo compare pairs overlaps
+    dedup undo compare pairs overlaps links
     sign index search match passages audio
     collection serve
     demo cluster plan evaluate bench kernels completion

@@ -77,6 +77,43 @@ class Channel:
             return self._value(status, raw)
         raise CollectionError("a request was not sent")  # not reached
 
+    def once(
+        self, method: str, path: str, body: Any, seconds: float, most: int
+    ) -> tuple[int, bytes]:
+        """Send a request once, and return status and body of the answer.
+
+        Raises `OSError` after this number of seconds, or when there are more than `most` bytes.
+        """
+        end, parts, size = time.monotonic() + seconds, [], 0
+        data, headers = _encoded(body, self._headers)
+        with self._connection() as connection:
+            try:
+                connection.timeout = seconds
+                if connection.sock is not None:
+                    connection.sock.settimeout(seconds)
+                response = _answer_to(connection, method, self._base + path, data, headers)
+                while True:
+                    if connection.sock is not None:
+                        connection.sock.settimeout(max(0.001, end - time.monotonic()))
+                    if not (part := response.read1(_CHUNK)):
+                        break
+                    parts.append(part)
+                    size += len(part)
+                    if size > most:
+                        raise ConnectionError(f"the answer has more than {most} bytes")
+                    if time.monotonic() > end:
+                        raise TimeoutError("the answer takes too long")
+                if response.length:
+                    raise ConnectionError("the answer was cut off")
+                response.read()  # of nothing: only then the connection can be used again
+            except http.client.HTTPException as error:
+                raise ConnectionError(_said(error)) from error
+        return response.status, b"".join(parts)
+
+    def value(self, status: int, raw: bytes) -> Any:
+        """Return what an answer says, or raise its error."""
+        return self._value(status, raw)
+
     def write(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request that changes something, once."""
         try:
@@ -127,11 +164,7 @@ class Channel:
             _close_all(self._idle)
 
     def _send(self, method: str, path: str, body: Any) -> tuple[int, Any, bytes]:
-        headers = self._headers
-        data = None
-        if body is not None:
-            data = json.dumps(body, separators=(",", ":")).encode()
-            headers = {**headers, "content-type": "application/json"}
+        data, headers = _encoded(body, self._headers)
         with self._connection() as connection:
             try:
                 response = _answer_to(connection, method, self._base + path, data, headers)
@@ -195,6 +228,14 @@ class Channel:
                 "an answer of lookalike; is another service running there?"
             )
         raise _as_raised(error)
+
+
+def _encoded(body: Any, headers: dict[str, str]) -> tuple[bytes | None, dict[str, str]]:
+    """Return a body as JSON, and the headers of the request."""
+    if body is None:
+        return None, headers
+    data = json.dumps(body, separators=(",", ":")).encode()
+    return data, {**headers, "content-type": "application/json"}
 
 
 def _answer_to(

@@ -1,15 +1,15 @@
-"""A collection behind a service, and the function that connects to it."""
+"""A collection behind a service, and the function that connects to it, or to an index."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 from urllib.parse import quote, urlencode
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lookalike import errors
 from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.client.channel import Channel
+from lookalike.client.index import RemoteIndex
 from lookalike.client.values import Sent, answer_of, document_of, question_value, sendable_where
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.care.transfer import TransferSizes
@@ -49,6 +50,7 @@ _KEY = "LOOKALIKE_KEY"
 _PAGE = 1_000
 _WAIT = (0.02, 1.0)
 _ENDED = ("done", "failed", "canceled")
+_MOST_REPLICAS = 64
 _WHOLE = {"include_vectors": True}
 
 
@@ -306,8 +308,25 @@ class RemoteCollection(BaseCollection):
         self._channel.close()
 
 
+@overload
 def connect(
-    url: str,
+    url: str, name: str, *, key: str | None = None, signer: Signer | None = None,
+    bits: SupportsIndex | None = None, keep_text: bool = True, words: WordKind | None = None,
+    purpose: Purpose | None = None, timeout: float = 30.0, retries: SupportsIndex = 2,
+) -> RemoteCollection: ...  # fmt: skip
+@overload
+def connect(
+    url: str, name: None = None, *, key: str | None = None, signer: Signer | None = None,
+    bits: SupportsIndex | None = None, keep_text: bool = True, words: WordKind | None = None,
+    purpose: Purpose | None = None, timeout: float = 30.0, retries: SupportsIndex = 2,
+) -> Any: ...  # fmt: skip
+@overload
+def connect(
+    url: Sequence[str], name: None = None, *, key: str | None = None, timeout: float = 30.0,
+    retries: SupportsIndex = 2,
+) -> RemoteIndex: ...  # fmt: skip
+def connect(
+    url: str | Sequence[str],
     name: str | None = None,
     *,
     key: str | None = None,
@@ -318,17 +337,22 @@ def connect(
     purpose: Purpose | None = None,
     timeout: float = 30.0,
     retries: SupportsIndex = 2,
-) -> RemoteCollection:
-    """Connect to a collection of a service that `lookalike serve` runs.
+) -> RemoteCollection | RemoteIndex:
+    """Connect to a collection, or to an index, of a service that `lookalike serve` runs.
 
         docs = la.connect("http://127.0.0.1:8600", "documents")
         docs.search("the quick brown fox", k=5).ids
 
-    It has the methods of `Collection` and raises the same errors.
+        index = la.connect(["http://shard-1a:8600", "http://shard-1b:8600"])
+        index.search(signatures, k=10).ids
+
+    A collection has the methods of `Collection`, an index those of `Index`. They raise the same
+    errors, and `UnavailableError` if no service of an index answers.
 
     Args:
-        url: Address of the service, such as http://127.0.0.1:8600.
-        name: Name of the collection (default: the only collection of the service).
+        url: Address of the service, such as http://127.0.0.1:8600. A list has the addresses of
+            copies of one index: a request that one does not answer is sent to another.
+        name: Name of the collection (default: the index, or the only collection of the service).
         key: API key (default: the environment variable LOOKALIKE_KEY).
         signer: Create the collection with this signer if it does not exist.
         bits: Create the collection for signatures of this width if it does not exist.
@@ -336,8 +360,12 @@ def connect(
         words: Keyword index of a collection that is created, see `la.open_collection`.
         purpose: Create the collection for "search" or "duplicates" if it does not exist, see
             `la.open_collection`.
-        timeout: Seconds to wait for an answer.
-        retries: Number of retries of a failed read; writes are not retried.
+        timeout: Seconds to wait for an answer, of each attempt.
+        retries: Number of retries of a failed read; writes are not retried. With several addresses,
+            each is tried at least once.
+
+    Returns:
+        A `RemoteCollection` or a `RemoteIndex`.
     """
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= 1e6:
         raise ArgumentError(
@@ -355,13 +383,42 @@ def connect(
     if signer is not None and bits is not None:
         raise ArgumentError(Said("bits"), " is set by the signer; leave it out")
     width = None if bits is None else whole_number("bits", bits, at_least=8)
-    channel = Channel(url, os.environ.get(_KEY) if key is None else key, timeout, again)
-    try:
-        described = _described(channel, name, signer, width, keep_text, words, purpose)
-    except BaseException:
-        channel.close()
-        raise
-    return RemoteCollection(channel, described)
+    secret = os.environ.get(_KEY) if key is None else key
+    wants_collection = name is not None or any(one is not None for one in (signer, width, purpose))
+    with ExitStack() as stack:
+        channels = []
+        for one in _addresses(url, wants_collection):
+            channels.append(Channel(one, secret, timeout, again))
+            stack.callback(channels[-1].close)
+        connected: RemoteCollection | RemoteIndex
+        described = None
+        if isinstance(url, str):
+            try:
+                described = _described(channels[0], name, signer, width, keep_text, words, purpose)
+            except ArgumentError:  # a service of an index does not have this route
+                if wants_collection:
+                    raise
+        if described is None:
+            connected = RemoteIndex(channels, timeout, again)
+        else:
+            connected = RemoteCollection(channels[0], described)
+        stack.pop_all()
+        return connected
+
+
+def _addresses(url: str | Sequence[str], wants_collection: bool) -> list[str]:
+    """Return the addresses of services, or raise."""
+    if isinstance(url, str) or not isinstance(url, Sequence):
+        return [url]  # which a channel checks
+    if not url or len(url) > _MOST_REPLICAS:
+        raise ArgumentError(
+            Said("url"), f" has {len(url)} addresses; expected 1 to {_MOST_REPLICAS}"
+        )
+    if wants_collection:
+        raise ArgumentError(
+            Said("url"), " is a list, which is for an index; pass the address of a collection alone"
+        )
+    return list(url)
 
 
 def _described(

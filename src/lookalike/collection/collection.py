@@ -406,6 +406,7 @@ class BaseCollection(ABC):
         min_words: int = 0,
         language: str | None = None,
         min_links: int = 0,
+        min_bytes: int = 0,
         strip_urls: bool = False,
         previews: bool = False,
     ) -> Imported:
@@ -439,6 +440,7 @@ class BaseCollection(ABC):
             min_words: Leave out shorter documents (default: 0).
             language: Leave out documents in other languages (default: none).
             min_links: Leave out documents with fewer links (default: 0).
+            min_bytes: Leave out smaller texts (in UTF-8), and pages with less HTML (default: 0).
             strip_urls: Whether to remove URLs from texts.
             previews: Whether to store a preview of each image, recording or video, as `add_file`
                 does; then each file is written in a transaction of its own.
@@ -457,7 +459,11 @@ class BaseCollection(ABC):
             1
         """
         filters = Filters(
-            min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+            min_words=min_words,
+            language=language,
+            min_links=min_links,
+            strip_urls=strip_urls,
+            min_bytes=min_bytes,
         )
         return import_documents(
             self, source, text=text, id=id, signature=signature, vectors=vectors, format=format,

@@ -207,15 +207,17 @@ class Filters:
         language: accepted languages, such as "en" or "en,de", detected from texts (default: all).
         min_links: minimum number of links of a page, or of URLs in a text (default: 0).
         strip_urls: ignore URLs when comparing texts (default: False).
+        min_bytes: minimum size of a text in UTF-8, or of the HTML of a page (default: 0).
     """
 
     min_words: int = 0
     language: str | None = None
     min_links: int = 0
     strip_urls: bool = False
+    min_bytes: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("min_words", "min_links"):
+        for name in ("min_words", "min_links", "min_bytes"):
             value = whole_number(name, getattr(self, name), at_least=0)
             object.__setattr__(self, name, value)
         object.__setattr__(self, "strip_urls", flag("strip_urls", self.strip_urls))
@@ -242,8 +244,12 @@ class Filters:
         """Return the filters for an old corpus, of which no document is skipped."""
         return Filters(strip_urls=self.strip_urls)
 
-    def refusal(self, text: str, words: int, language: Any, links: int) -> tuple[str, str] | None:
+    def refusal(
+        self, text: str, words: int, language: Any, links: int, size: int
+    ) -> tuple[str, str] | None:
         """Return why a document is skipped, as a kind and a reason; None if it is accepted."""
+        if size < self.min_bytes:
+            return "too small", f"has {size:,} bytes; the minimum is {self.min_bytes:,}"
         if words < self.min_words:
             return "too short", f"has {words:,} words; the minimum is {self.min_words:,}"
         if links < self.min_links:
@@ -284,7 +290,9 @@ class FilteredCorpus(DerivedCorpus):
         names = getattr(getattr(inner, "reading", None), "names", {})
         self._language = names.get("language") if filters.language is not None else None
         self._links = names.get("links") if filters.min_links else None
-        self._looked_at = [columns.text, *filter(None, (self._language, self._links))]
+        self._bytes = names.get("size") if filters.min_bytes else None
+        looked_at = (self._language, self._links, self._bytes)
+        self._looked_at = [columns.text, *filter(None, looked_at)]
         known = {one.name: getattr(filters, one.name) for one in fields(filters)}
         self.described = ["filters", known, inner.described]
 
@@ -297,6 +305,8 @@ class FilteredCorpus(DerivedCorpus):
             yield chosen_columns(batch, columns)
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
+        if self._bytes is not None:  # which rows do not have
+            return self.read(self.columns(), problems)
         return self._kept(self.inner.rows(problems), problems)
 
     def inner_rows(self, problems: Problems) -> NDArray[np.int64]:
@@ -335,16 +345,20 @@ class FilteredCorpus(DerivedCorpus):
         if self.filters.strip_urls and self.filters.min_words:
             strings = pa.array(list(map(without_urls, texts)), pa.large_string())
         words = Words().counts(strings).tolist() if self.filters.min_words else [0] * len(texts)
-        languages, links = (
+        languages, links, sizes = (
             batch.column(name).to_pylist() if name in names else [None] * len(batch)
-            for name in (self._language, self._links)
+            for name in (self._language, self._links, self._bytes)
         )
         for place, text in enumerate(texts):
             count = 0
             if self.filters.min_links:
                 several = links[place]
                 count = len(_URL.findall(text)) if several is None else len(several)
-            refusal = self.filters.refusal(text, words[place], languages[place], count)
+            size = sizes[place]
+            if self.filters.min_bytes and size is None:
+                size = len(text.encode("utf-8", "replace"))
+            about = words[place], languages[place], count, size or 0
+            refusal = self.filters.refusal(text, *about)
             if refusal is None:
                 yield place
             else:

@@ -34,6 +34,7 @@ def dedup(
     min_words: int = 0,
     language: str | None = None,
     min_links: int = 0,
+    min_bytes: int = 0,
     strip_urls: bool = False,
     against: Any = None,
     purpose: str = "duplicates",
@@ -101,6 +102,7 @@ def dedup(
         min_words: Leave out documents with fewer words.
         language: Leave out documents in other languages than these: "en", or "en,de".
         min_links: Leave out pages with fewer links.
+        min_bytes: Leave out smaller texts (in UTF-8), and pages with less HTML.
         strip_urls: Ignore URLs when comparing texts.
         against: An old corpus, or a file of `save_signatures`: documents in it are dropped. For
             vectors, a corpus, an array, or a `VectorIndex` or its file. For images and recordings,

@@ -88,6 +88,7 @@ OPTIONS: dict[str, Option] = {
     "min_words": _TEXT_ONLY,
     "language": _TEXT_ONLY,
     "min_links": _TEXT_ONLY,
+    "min_bytes": _TEXT_ONLY,
     "strip_urls": _TEXT_ONLY,
     "against": Option("text vectors media spark"),
     **{

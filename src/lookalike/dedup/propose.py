@@ -212,11 +212,15 @@ def _by_radius(job: DedupJob, signed: Signed, rank: Ints, found: Candidates) -> 
     found.partly_compared = rows.crowded
     found.warnings += crowd_warnings(radius, rows.crowded)
     if rows.drawn:
-        found.warnings.append(
-            f"{counted(len(signed.positions), 'signature')} are too many to compare all pairs. "
-            f"Each pair within {radius} bits was found with a probability of {CHANCE:.0%} or "
-            f"more{_REMEDY}"
-        )
+        found.warnings.append(drawn_warning(len(signed.positions), radius))
+
+
+def drawn_warning(signatures: int, radius: int) -> str:
+    """Return the warning that pairs were found by random bits."""
+    return (
+        f"{counted(signatures, 'signature')} are too many to compare all pairs. Each pair within "
+        f"{radius} bits was found with a probability of {CHANCE:.0%} or more{_REMEDY}"
+    )
 
 
 def crowd_warnings(radius: int, crowded: int) -> list[str]:

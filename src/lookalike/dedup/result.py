@@ -122,8 +122,8 @@ class DedupCounts(Displayed):
     bytes_saved: int | None = None
     """None where it is not known: of vectors, and on Spark."""
     left_out: int = 0
-    """Filtered (`min_words`, `language`, `min_links`), or web pages, images or recordings that
-    cannot be read.
+    """Filtered (`min_words`, `min_bytes`, `language`, `min_links`), or web pages, images or
+    recordings that cannot be read.
     """
     short_documents: int | None = None
     """Documents of 1 to 120 characters; None where these did not choose the features."""

@@ -24,6 +24,7 @@ _LONGEST_COLUMN = 60
 _WHY = {
     "too short": "left out: fewer words than --min-words",
     "few links": "left out: fewer links than --min-links",
+    "too small": "left out: fewer bytes than --min-bytes",
     "other language": "left out: not in a language of --language",
     "unknown encoding": "left out: say which with --encoding",
 }

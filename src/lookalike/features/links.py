@@ -11,7 +11,7 @@ from lookalike.errors import ArgumentError, DocumentError
 from lookalike.features.base import TextKind
 from lookalike.features.ready import ready_source
 from lookalike.pages import RawPage, Refused
-from lookalike.pages.marks import has_marks, split_marks
+from lookalike.pages.marks import BREAK, has_marks, split_marks
 from lookalike.pages.workers import read_pages
 
 _WORD = re.compile(r"[^\W_]+")
@@ -49,6 +49,9 @@ class Links(TextKind):
         return ready_source(map(self._features, texts), position, hashed=False)
 
     def _features(self, text: str) -> list[str]:
+        return [feature for part in text.split(BREAK) for feature in self._of_part(part)]
+
+    def _of_part(self, text: str) -> list[str]:
         found: list[str] = []
         words: list[str] = []  # of the whole text
         places: list[tuple[int, int]] = []  # where links begin and end in `words`

@@ -345,6 +345,11 @@ class Index(StoredIndex):
         """Whether `search` and `within` accept masks, which select the bits to compare."""
         return False
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a search waits for another machine and does not use the cores of this one."""
+        return False
+
     def living(self) -> tuple[Signatures, NDArray[np.int64]]:
         """Return all signatures that were not removed, and their ids."""
         self._verify_rest()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -100,6 +100,8 @@ class Neighbors(Tabular):
     """
     unmasked: NDArray[np.int32] | None = None
     """int32[queries, k]: distances over all bits, if the queries had masks. They break ties."""
+    missing: Mapping[int, str] = field(default_factory=dict)
+    """Shards without an answer, by position, and why: see `ShardedIndex(allow_missing=True)`."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -112,7 +114,8 @@ class Neighbors(Tabular):
         return (self[query] for query in range(len(self)))
 
     def _values(self) -> dict[str, object]:
-        return {"queries": len(self), "k": self.ids.shape[1], "exact": self.exact}
+        shown = {"queries": len(self), "k": self.ids.shape[1], "exact": self.exact}
+        return shown | _without(self.missing)
 
     def _columns(self, begin: int, end: int) -> TableColumns:
         query, rank = (axis[begin:end] for axis in np.nonzero(self.ids >= 0))
@@ -151,6 +154,11 @@ class MatchesByQuery(Tabular):
         return int(self.offsets[-1])
 
 
+def _without(missing: Mapping[int, str]) -> dict[str, object]:
+    """Return what a result shows of missing shards: their positions, if there are any."""
+    return {"missing": sorted(missing)} if missing else {}
+
+
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Matches(MatchesByQuery):
     """All matches within a radius of each query, sorted by (distance, id).
@@ -174,11 +182,16 @@ class Matches(MatchesByQuery):
     """What the search did, if `explain=True`."""
     unmasked: NDArray[np.int32] | None = None
     """Distances over all bits, if the queries had masks. They break ties."""
+    missing: Mapping[int, str] = field(default_factory=dict)
+    """Shards without an answer, by position, and why: see `ShardedIndex(allow_missing=True)`."""
 
     def __getitem__(self, query: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         query = range(len(self))[query]
         part = slice(self.offsets[query], self.offsets[query + 1])
         return self.ids[part], self.distances[part]
+
+    def _values(self) -> dict[str, object]:
+        return super(Matches, self)._values() | _without(self.missing)
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         return (self[query] for query in range(len(self)))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
-from lookalike.errors import ArgumentError, CorruptIndexError, Said
+from lookalike.errors import ArgumentError, CorruptIndexError, Said, UnavailableError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.filters import (
     Among,
@@ -62,6 +62,7 @@ def told_together(results: list[Neighbors]) -> Explanation | None:
     )
 
 
+_MOST_AT_ONCE = 256  # shards that are searched in parallel
 _MOST_SAVED = 1000  # shards in one file, of whose 1,024 sections names and the signer need some
 
 
@@ -72,8 +73,13 @@ class ShardedIndex(Index):
     given by the caller must be distinct over all shards. Slice indexes need equal slices. `save`
     writes all shards to one file and holds them in memory meanwhile.
 
+    Shards may be indexes of services (`la.connect`), which are asked in parallel. A shard that does
+    not answer raises `UnavailableError`, unless `allow_missing` is True.
+
     Args:
         shards: Indexes with the same number of bits.
+        allow_missing: Return what the other shards found if one does not answer. The result is not
+            `exact` then, and its `missing` says which shards are missing and why.
 
     Examples:
         >>> zeros, ones = np.zeros((2, 8), np.uint8), np.ones((3, 8), np.uint8)
@@ -84,14 +90,20 @@ class ShardedIndex(Index):
 
     kind: ClassVar[str] = "sharded"
 
-    def __init__(self, shards: Iterable[Index]) -> None:
+    allow_missing: bool = False
+    """Whether a search returns a result although a shard does not answer."""
+
+    def __init__(self, shards: Iterable[Index], *, allow_missing: bool = False) -> None:
+        self.allow_missing = flag("allow_missing", allow_missing)
         self._take(shards)
         own = {shard.own_ids for shard in self.shards}
         if len(own) > 1:
             raise ArgumentError("some shards were built with ids and some without")
         self._own_ids = True in own  # for ever: numbers of shards must not meet later on
         if self._own_ids:
-            ids = np.sort(np.concatenate([shard._living()[1] for shard in self.shards]))
+            # Ids of services are compared when they are found.
+            here = [shard._living()[1] for shard in self.shards if not shard.is_remote]
+            ids = np.sort(np.concatenate([np.empty(0, np.int64), *here]))
             repeated = ids[1:][ids[1:] == ids[:-1]]
             if len(repeated):
                 raise ArgumentError(
@@ -108,32 +120,36 @@ class ShardedIndex(Index):
         widths = sorted({shard.bits for shard in self.shards})
         if len(widths) > 1:
             raise ArgumentError(f"shards have {widths} bits; expected the same for all")
-        cuts = {index.slice_bits for index in self.slice_indexes()}
+        cuts = self._slice_widths()
         if len(cuts) > 1:
             raise ArgumentError(f"shards have slices of {sorted(cuts)} bits; expected one width")
 
-    def slice_indexes(self) -> list[SliceIndex]:
-        """Return the slice indexes, also of nested shards."""
-        found: list[SliceIndex] = []
-        for shard in self.shards:
-            if isinstance(shard, ShardedIndex):
-                found += shard.slice_indexes()
-            elif isinstance(shard, SliceIndex):
-                found.append(shard)
-        return found
+    def _slice_widths(self) -> set[int]:
+        """Return the widths of slices in all shards that have slices."""
+        widths = {getattr(shard, "slice_bits", None) for shard in self.shards}
+        return {width for width in widths if width is not None}
+
+    @property
+    def slice_bits(self) -> int | None:
+        """Width of the slices of slice indexes, also of nested ones; None if there are none."""
+        return next(iter(self._slice_widths()), None)
 
     def settings(self, method: str) -> frozenset[str]:
         """Return the names of the parameters of `search` or `within`."""
         taken = super().settings(method)
-        return taken if self.slice_indexes() else taken - {"expand", "admit", "rerank"}
+        return taken if self.slice_bits else taken - {"expand", "admit", "rerank"}
 
     @property
     def is_scored(self) -> bool:
         """Whether all shards are slice indexes, also nested ones."""
         return all(
-            shard.is_scored if isinstance(shard, ShardedIndex) else isinstance(shard, SliceIndex)
-            for shard in self.shards
+            getattr(shard, "is_scored", isinstance(shard, SliceIndex)) for shard in self.shards
         )
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a shard is an index of a service."""
+        return any(shard.is_remote for shard in self.shards)
 
     @property
     def takes_masks(self) -> bool:
@@ -225,8 +241,8 @@ class ShardedIndex(Index):
             options["masks"] = as_masks(masks, self.bits, len(rows))
         else:
             options |= {"expand": expand, "admit": admit, "rerank": rerank, "exact": prove}
-            for one in self.slice_indexes()[:1]:
-                cut = self.bits, one.slice_bits
+            cut = self.bits, self.slice_bits or 0
+            if cut[1]:
                 settings = search_settings(*cut, wanted, expand, admit, rerank, prove, tell)
         if alone and not self.is_scored:
             raise ArgumentError(
@@ -234,16 +250,57 @@ class ShardedIndex(Index):
             )
         together = not prove and (alone or expand is not None)
         if settings and together and all(isinstance(shard, SliceIndex) for shard in self.shards):
-            return self._by_score(rows, wanted, settings, among, thread_count(threads))
+            return self._by_score(rows, wanted, cut[1], settings, among, thread_count(threads))
+        # The best by score of all shards are reranked together, by distances that services return.
+        best = None
+        if settings and settings.rerank and together and self.is_scored and self.is_remote:
+            best = settings.rerank
+            options["rerank"] = best
 
         def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
-            most, own = min(wanted, max(1, len(shard))), _taken(shard, "search", options)
+            most, own = min(best or wanted, max(1, len(shard))), _taken(shard, "search", options)
             return shard.search(rows, most, among=only, threads=share, **own)
 
-        found: list[Neighbors] = self._each(ask, threads, self._chosen(among))
+        found, shifts, missing = self._answered(ask, threads, among)
         told = told_together(found) if tell else None
-        numbered = _numbered([result.ids for result in found], self._shifts)
-        return replace(_merged(found, numbered, wanted, by_score=alone), explanation=told)
+        numbered = _numbered([result.ids for result in found], shifts)
+        if self.own_ids and self.is_remote:
+            _refuse_repeated(np.concatenate(numbered, axis=1))
+        if best is None:
+            merged = _merged(found, numbered, wanted, by_score=alone)
+        else:
+            top = _merged(found, numbered, best, by_score=True)
+            merged = _merged([top], [top.ids], wanted)
+        return replace(
+            merged, exact=merged.exact and not missing, explanation=told, missing=missing
+        )
+
+    def _answered(
+        self, ask: Any, threads: SupportsIndex | None, among: Among
+    ) -> tuple[list[Any], list[int], dict[int, str]]:
+        """Return the results of shards, what to add to their ids, and which shards are missing."""
+
+        def tolerant(*call: Any) -> Any:
+            try:
+                return ask(*call)
+            except UnavailableError as error:
+                if not self.allow_missing:
+                    raise
+                return error
+
+        results = self._each(tolerant, threads, self._chosen(among))
+        found, shifts, missing = [], [], {}
+        for position, (result, shift) in enumerate(zip(results, self._shifts, strict=True)):
+            if isinstance(result, UnavailableError):
+                missing[position] = str(result)
+                continue
+            if result.missing:
+                missing[position] = f"shards of this shard: {'; '.join(result.missing.values())}"
+            found.append(result)
+            shifts.append(shift)
+        if not found:
+            raise UnavailableError(f"no shard answered: {'; '.join(missing.values())}")
+        return found, shifts, missing
 
     def _refuse_masks(self) -> None:
         """Raise if a shard does not accept masks, also a nested one."""
@@ -254,10 +311,16 @@ class ShardedIndex(Index):
                 no_masks(shard, self)
 
     def _by_score(
-        self, rows: Signatures, k: int, settings: Settings, among: Among, threads: int
+        self,
+        rows: Signatures,
+        k: int,
+        slice_bits: int,
+        settings: Settings,
+        among: Among,
+        threads: int,
     ) -> Neighbors:
         """Gather the best candidates of each shard, keep the best of all, and take the nearest."""
-        best, slice_bits = settings.rerank or k, self.slice_indexes()[0].slice_bits
+        best = settings.rerank or k
 
         def ask(shard: SliceIndex, share: int, only: Chosen | None) -> CoreAnswer:
             parts = only_among(shard._segments, only, shard)
@@ -330,18 +393,22 @@ class ShardedIndex(Index):
             own = _taken(shard, "within", {"exact": prove})
             return shard.within(rows, radius, among=only, threads=share, **options, **own)
 
-        found: list[Matches] = self._each(ask, threads, self._chosen(among))
+        found, shifts, missing = self._answered(ask, threads, among)
         if sum(len(result.ids) for result in found) > most:
             raise too_many_matches(most, radius, len(rows))
+        ids = [result.ids + by for result, by in zip(found, shifts, strict=True)]
+        exact = all(result.exact for result in found) and not missing
         if masks is not None:
-            ids = [result.ids + by for result, by in zip(found, self._shifts, strict=True)]
-            exact = all(result.exact for result in found)
-            return merged_masked_matches(ids, found, len(rows), exact=exact)
-        parts = (
-            (result.query, result.ids + shift, result.distances)
-            for result, shift in zip(found, self._shifts, strict=True)
-        )
-        return merged_matches(len(rows), parts, exact=all(result.exact for result in found))
+            merged = merged_masked_matches(ids, found, len(rows), exact=exact)
+        else:
+            parts = (
+                (result.query, own, result.distances)
+                for result, own in zip(found, ids, strict=True)
+            )
+            merged = merged_matches(len(rows), parts, exact=exact)
+        if self.own_ids and self.is_remote:
+            _refuse_repeated_matches(merged)
+        return replace(merged, missing=missing)
 
     def verify(self) -> None:
         """Check the files of all shards against their checksums."""
@@ -360,9 +427,10 @@ class ShardedIndex(Index):
 
     def _each(self, action: Any, threads: SupportsIndex | None, *own: Sequence[Any]) -> list[Any]:
         """Return `action(shard, threads, *own)` for all shards, which run in parallel."""
-        count = thread_count(threads)
-        workers = min(count, len(self.shards))
-        share = max(1, count // workers)
+        count, away = thread_count(threads), sum(shard.is_remote for shard in self.shards)
+        here = min(count, len(self.shards) - away)
+        # Services are asked in parallel, whatever the number of threads: these only wait.
+        workers, share = min(here + away, _MOST_AT_ONCE), max(1, count // max(1, here))
         calls = [(shard, share, *more) for shard, *more in zip(self.shards, *own, strict=True)]
         if workers == 1:
             return [action(*call) for call in calls]
@@ -554,7 +622,20 @@ def _refuse_repeated(ids: NDArray[np.int64]) -> None:
     ordered = np.sort(ids, axis=1)
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
     if twice.any():
-        raise ArgumentError(
-            f"the id {ordered[:, 1:][twice][0]} is in more than one result. Build the shards with "
-            "distinct ids, or pass the first id of each (starts=[0, 1000, ...])"
-        )
+        raise _repeated(ordered[:, 1:][twice][0])
+
+
+def _refuse_repeated_matches(matches: Matches) -> None:
+    query, ids = matches.query, matches.ids
+    order = np.lexsort((ids, query))
+    query, ids = query[order], ids[order]
+    twice = (ids[1:] == ids[:-1]) & (query[1:] == query[:-1])
+    if twice.any():
+        raise _repeated(ids[1:][twice][0])
+
+
+def _repeated(id: np.int64) -> ArgumentError:
+    return ArgumentError(
+        f"the id {id} is in more than one result. Build the shards with distinct ids, or pass the "
+        "first id of each (starts=[0, 1000, ...])"
+    )

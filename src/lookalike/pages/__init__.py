@@ -12,13 +12,30 @@ from dataclasses import dataclass
 
 from lookalike.checks import whole_number
 
-__all__ = ["FIELDS", "Link", "Page", "PageLimits", "RawPage", "Refused", "nesting", "refusal"]
+__all__ = [
+    "FIELDS",
+    "MOST_AROUND",
+    "Link",
+    "OutgoingLink",
+    "Page",
+    "PageLimits",
+    "RawPage",
+    "Refused",
+    "nesting",
+    "refusal",
+]
 
-FIELDS = ("text", "title", "language", "links", "marked")
+FIELDS = ("text", "title", "language", "links", "marked", "outgoing", "size")
 """The fields of a page. `marked` is its text with marked links; see `marks`."""
 
 Link = tuple[str, str]
 """The address of a link, and its words."""
+
+OutgoingLink = tuple[str, str, str, str, bool]
+"""The address of a link, its words, the words before and after it, and whether it is `nofollow`."""
+
+MOST_AROUND = 50
+"""Words before and after a link that are read, at most."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +58,8 @@ class Page:
     language: str | None = None  # two letters, such as "en"; None if there is too little text
     links: list[Link] | None = None
     marked: str | None = None
+    outgoing: list[OutgoingLink] | None = None
+    size: int | None = None  # of its HTML, in bytes
 
 
 @dataclass(frozen=True)

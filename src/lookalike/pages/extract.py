@@ -5,14 +5,15 @@ from __future__ import annotations
 import codecs
 import contextlib
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from lookalike.checks import optional_module
 from lookalike.lazy import LazyModule
-from lookalike.pages import Link, Page, RawPage
-from lookalike.pages.marks import clean, marked_text
+from lookalike.pages import MOST_AROUND, Link, OutgoingLink, Page, RawPage
+from lookalike.pages.addresses import LONGEST_ADDRESS
+from lookalike.pages.marks import clean, marked_text, split_marks
 
 _PURPOSE = "reading web pages"
 _encoding = LazyModule("resiliparse.parse.encoding", _PURPOSE, extra="html")
@@ -34,7 +35,8 @@ _BEFORE_TAGS = codecs.BOM_UTF8 + codecs.BOM_UTF16_LE + b"\0 \t\r\n"
 _LANGUAGE_CHARACTERS = 1000  # first characters of a text, for detecting its language
 _LEAST_FOR_LANGUAGE = 20
 _NOWHERE = ("javascript:", "mailto:", "tel:", "data:", "about:")
-_LONGEST_ADDRESS = 8192
+_MOST_LINKS, _LONGEST_WORDS = 10_000, 1_000
+"""Links of a page that are followed, and characters of their words, and of those beside them."""
 # Navigation cells of layout tables, which Resiliparse does not skip by itself.
 _SKIPPED = [f"td{mark}{name}" for mark in ".#" for name in ("sidebar", "menu", "nav", "navigation")]
 
@@ -54,6 +56,8 @@ def read_page(raw: RawPage, wanted: Collection[str]) -> Page:
         language=detect_language(text) if "language" in wanted else None,
         links=_links(tree, raw.url) if "links" in wanted else None,
         marked=_marked(tree, raw.url) if "marked" in wanted else None,
+        outgoing=_outgoing(tree, raw.url) if "outgoing" in wanted else None,
+        size=len(raw.html) if "size" in wanted else None,
     )
 
 
@@ -114,12 +118,12 @@ def _decoded(raw: RawPage) -> str:
     return decoded
 
 
-def _main_text(tree: Any, kind: str) -> str:
-    """Return the main text; with kind "minimal_html", it has the tags of links and some others."""
+def _main_text(tree: Any, kind: str, *, whole: bool = False) -> str:
+    """Return the main text, or all text; "minimal_html" has the tags of links and some others."""
     found: str = _texts.extract_plain_text(
-        tree, preserve_formatting=True if kind == "text" else kind, main_content=True,
-        list_bullets=False, alt_texts=False, links=kind != "text", form_fields=False,
-        noscript=False, comments=False, skip_elements=_SKIPPED,
+        tree, preserve_formatting=True if kind == "text" else kind, main_content=not whole,
+        list_bullets=False, alt_texts=whole, links=kind != "text", form_fields=False,
+        noscript=False, comments=whole, skip_elements=[] if whole else _SKIPPED,
     )  # fmt: skip
     return _clean(found) if kind == "text" else found
 
@@ -130,11 +134,19 @@ def _clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
+def _anchors(tree: Any) -> Iterator[Any]:
+    """Yield the links of a page in order.
+
+    `query_selector_all` is not used, because its time grows with the square of their number.
+    """
+    return (node for node in tree.document if node.tag == "a" and node.hasattr("href"))
+
+
 def _links(tree: Any, url: str | None) -> list[Link]:
     """Return all links of a page with an address, in order."""
     resolve = _Resolver(tree, url)
     found: list[Link] = []
-    for anchor in tree.document.query_selector_all("a[href]"):
+    for anchor in _anchors(tree):
         address = resolve(anchor.getattr("href"))
         if address is not None:
             words = " ".join(anchor.text.split())
@@ -144,9 +156,53 @@ def _links(tree: Any, url: str | None) -> list[Link]:
 
 def _marked(tree: Any, url: str | None) -> str:
     resolve = _Resolver(tree, url)
-    addresses = {anchor.getattr("href") for anchor in tree.document.query_selector_all("a[href]")}
+    addresses = {anchor.getattr("href") for anchor in _anchors(tree)}
     resolved = {address: resolve(address) for address in addresses}
     return _clean(marked_text(_main_text(tree, "minimal_html"), resolved))
+
+
+def _outgoing(tree: Any, url: str | None) -> list[OutgoingLink]:
+    """Return the links of the whole page, with the words around them, in order.
+
+    A link is `nofollow` if its page is, or all links of the page to the same address are.
+    """
+    resolve = _Resolver(tree, url)
+    followed: dict[str, bool] = {}
+    for anchor in _anchors(tree):
+        address, rel = anchor.getattr("href"), (anchor.getattr("rel") or "").lower().split()
+        followed[address] = followed.get(address, False) or "nofollow" not in rel
+    resolved = {address: resolve(address) for address in followed}
+    goes = {found for address, found in resolved.items() if found and followed[address]}
+    none = _is_nofollow(tree)
+    parts = split_marks(marked_text(_main_text(tree, "minimal_html", whole=True), resolved))
+    words: list[str] = []
+    links: list[tuple[str, str, int, int]] = []
+    for place in range(0, len(parts), 3):
+        words += parts[place].split()
+        if place + 2 < len(parts) and len(links) < _MOST_LINKS:
+            own = parts[place + 2].split()
+            links.append((parts[place + 1], " ".join(own), len(words), len(words) + len(own)))
+            words += own
+    return [
+        (
+            _clean(address),
+            _clean(text)[:_LONGEST_WORDS],
+            _clean(" ".join(words[max(0, begin - MOST_AROUND) : begin]))[-_LONGEST_WORDS:],
+            _clean(" ".join(words[end : end + MOST_AROUND]))[:_LONGEST_WORDS],
+            none or address not in goes,
+        )
+        for address, text, begin, end in links
+    ]
+
+
+def _is_nofollow(tree: Any) -> bool:
+    """Return whether a page says of all its links that they are not to be followed."""
+    for meta in tree.document:
+        if meta.tag == "meta" and (meta.getattr("name") or "").strip().lower() == "robots":
+            says = (meta.getattr("content") or "").lower().replace(",", " ").split()
+            if "nofollow" in says or "none" in says:
+                return True
+    return False
 
 
 class _Resolver:
@@ -164,7 +220,7 @@ class _Resolver:
     def __call__(self, address: str | None) -> str | None:
         """Return an absolute address; None for anchors, scripts and email addresses."""
         address = (address or "").strip()
-        if not address or len(address) > _LONGEST_ADDRESS or address[0] == "#":
+        if not address or len(address) > LONGEST_ADDRESS or address[0] == "#":
             return None
         if not address.isascii() or "\0" in address:
             address = clean(_clean(address))

@@ -13,7 +13,9 @@ _FIRST = 0x10F100  # and the 255 after it: the bytes of an address
 _BEGIN, _MIDDLE, _END = "\U0010f200", "\U0010f201", "\U0010f202"
 # begins a text without links that has a <, so that it is not taken for HTML
 _UNLINKED = "\U0010f203"
-_RESERVED = re.compile("[\U0010f100-\U0010f203]")
+BREAK = "\U0010f204"
+"""Between two parts of a text whose words are not beside each other."""
+_RESERVED = re.compile("[\U0010f100-\U0010f204]")
 _MARKED = re.compile(
     f"{_BEGIN}([\U0010f100-\U0010f1ff]*){_MIDDLE}([^{_BEGIN}-{_END}]*){_END}"
 )  # fmt: skip
@@ -25,6 +27,12 @@ _TO_MARK = {byte: chr(_FIRST + byte) for byte in range(256)}
 def has_marks(text: str) -> bool:
     """Return whether a text has marks, so that it is text and not HTML."""
     return _BEGIN in text or text.startswith(_UNLINKED)
+
+
+def marked_link(address: str, words: str) -> str:
+    """Return a link with marks."""
+    marks = "".join(map(_TO_MARK.__getitem__, address.encode("utf-8", "replace")))
+    return f"{_BEGIN}{marks}{_MIDDLE}{clean(words)}{_END}"
 
 
 def without_marks(text: str) -> str:
@@ -52,8 +60,7 @@ def marked_text(minimal: str, resolved: dict[str, str | None]) -> str:
             address = resolved.get(entities.unescape(found[1])) if found else None
             opened = len(parts)
         elif address is not None:
-            marks = "".join(map(_TO_MARK.__getitem__, address.encode("utf-8", "replace")))
-            parts[opened:] = [f"{_BEGIN}{marks}{_MIDDLE}{''.join(parts[opened:])}{_END}"]
+            parts[opened:] = [marked_link(address, "".join(parts[opened:]))]
             address = None
     parts.append(clean(entities.unescape(minimal[begin:])))
     return _told_apart("".join(parts))

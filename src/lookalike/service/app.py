@@ -18,6 +18,7 @@ from fastapi.responses import PlainTextResponse, Response
 from lookalike import __version__
 from lookalike.errors import CollectionBusyError, LookalikeError
 from lookalike.service.formats import JSON, encode
+from lookalike.service.library import IndexLibrary
 from lookalike.service.limits import return_freed_memory
 from lookalike.service.middleware import Middleware
 from lookalike.service.problems import Problem, service_ending
@@ -26,6 +27,7 @@ from lookalike.service.routes.background import jobs, overviews
 from lookalike.service.routes.collections import collections, snapshots
 from lookalike.service.routes.documents import compare, documents
 from lookalike.service.routes.files import files
+from lookalike.service.routes.indexes import indexes
 from lookalike.service.routes.queries import queries
 from lookalike.service.routing import Context, answers, new_router
 from lookalike.service.service import Service
@@ -51,9 +53,9 @@ _MEANINGS = {
     507: "The disk is full",
 }
 _DESCRIPTION = """\
-Find near-duplicates and nearest neighbors in live collections. Bodies and answers are JSON, or
-MessagePack if `Content-Type` and `Accept` are `application/msgpack`. All errors have the same form;
-their messages say what was wrong, what is allowed and how to fix it.
+Find near-duplicates and nearest neighbors in live collections, or in a saved index. Bodies and
+answers are JSON, or MessagePack if `Content-Type` and `Accept` are `application/msgpack`. All
+errors have the same form; their messages say what was wrong, what is allowed and how to fix it.
 """
 _LEAST_FREE = 1 << 20
 """A disk with less free space counts as full."""
@@ -85,6 +87,8 @@ def _readiness(service: Service) -> dict[str, Any]:
     places = [service.run]
     if os.path.exists(service.library.source):  # noqa: PTH110  # takes every name; no URL
         places.append(Path(service.library.source))
+    if isinstance(service.library, IndexLibrary):
+        return {"status": "ready", "index": service.library.name}
     writable = all(shutil.disk_usage(place).free >= _LEAST_FREE for place in places)
     found = service.library.survey()
     busy = [name for name, error in found.items() if isinstance(error, CollectionBusyError)]
@@ -138,7 +142,8 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Midd
         docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
     )  # fmt: skip
     app.state.service = service
-    for subject in _SUBJECTS:
+    serves_index = isinstance(service.library, IndexLibrary)
+    for subject in (indexes, health) if serves_index else _SUBJECTS:
         app.router.routes.extend(subject.routes)  # faster than include_router
     described = encode(_description(app), JSON)
 
@@ -147,7 +152,8 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Midd
         return Response(described, media_type=JSON)
 
     app.add_route("/v1/openapi.json", openapi, ["GET"])
-    _add_page(app)
+    if not serves_index:
+        _add_page(app)
     allow_files(service.settings.max_connections)
     return_freed_memory()
     return Middleware(app, service.settings, service.metrics, service.log)

@@ -28,15 +28,19 @@ from lookalike.collection.opening import (
 from lookalike.collection.signing import WordKind
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.collection.stores.sqlite import exclusive_file
+from lookalike.indexes import open_index
 from lookalike.service.problems import Problem
 from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer
+from lookalike.storage.container import is_container
 from lookalike.storage.files import remove_if_same
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 """The pattern of collection names."""
 _REPLACED = 10
 """How often a collection may be replaced during a request."""
+SUFFIX = ".lookalike"
+"""Ending of files with an index."""
 _BRIEFLY = 0.5
 """Seconds to wait for the locks of other processes in a survey."""
 _NAME = re.compile(NAME.strip("^$"))
@@ -227,6 +231,36 @@ class DatabaseLibrary(Library):
         drop_collection(self.source, name)
 
 
+class IndexLibrary(Library):
+    """A saved index in place of collections. It is not changed, so clients can only read it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path), str(path), None)
+        self.index = open_index(path)
+        self.name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-")[:64] or "index"
+        """Name of the index for API keys."""
+        container = self.index._container
+        self.digest = container.digest if container is not None else ""
+
+    def survey(self) -> dict[str, Exception | None]:
+        """Return no collections."""
+        return {}
+
+    def left_out(self) -> list[str]:
+        """Return nothing: the whole index is served."""
+        return []
+
+    def place(self, name: str) -> tuple[str, str]:
+        """Raise, because there are no collections."""
+        raise _missing(name)
+
+    def _claimed(self, name: str) -> AbstractContextManager[str]:
+        raise _missing(name)
+
+    def _remove(self, name: str) -> None:
+        raise _missing(name)
+
+
 class FolderLibrary(Library):
     """A collection for each file of a folder."""
 
@@ -354,6 +388,14 @@ def open_library(place: str | os.PathLike[str]) -> Library:
     text = os.fspath(place)
     if "://" not in text and os.path.isdir(text):  # noqa: PTH112  # takes every name
         return FolderLibrary(Path(text))
+    if "://" not in text and (os.path.isfile(text) or text.endswith(SUFFIX)):  # noqa: PTH113
+        path = Path(text)
+        if not path.exists():
+            raise errors.FileError(
+                f"{escape_terminal(text)} does not exist; `lookalike index` builds an index"
+            )
+        if is_container(path):
+            return IndexLibrary(path.absolute())
     address = parse_address(text)
     if address.path is not None:
         folder = Path(text) if text.endswith(os.sep) else address.path.absolute().parent

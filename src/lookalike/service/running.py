@@ -49,7 +49,7 @@ OPTIONS: dict[str, Any] = {  # of uvicorn
 
 
 def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> None:
-    """Serve a database, or the databases of a folder, until the process is stopped.
+    """Serve a database, the databases of a folder, or a saved index, until the process is stopped.
 
     `ready` is called with the address when the service accepts connections.
     """
@@ -66,7 +66,7 @@ def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> 
         for reason in left_out:
             log.say("warning", "not served", reason=reason)
         if settings.workers == 1:
-            service = Service(settings, open_library(place), folder, log)
+            service = Service(settings, library, folder, log)
             app = make_app(service)
             _tune_garbage_collector()
             server = _Server(uvicorn.Config(app, **OPTIONS), lambda: ready(address))

@@ -321,6 +321,82 @@ class QueryOptions(Body):
         return self
 
 
+Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*={0,2}$")]
+Whole = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class IndexOptions(Body):
+    """Queries of a search in an index, what they are restricted to, and its options."""
+
+    signatures: Items[Hex] | None = None
+    texts: Items[str] | None = Field(None, description="Texts, if the index has a signer of texts")
+    packed: Packed | None = Field(
+        None, description="base64 of all signatures, one after the other, instead of `signatures`"
+    )
+    masks: Items[Hex] | None = Field(
+        None, description="A mask per query: only bits that are 1 in it are compared"
+    )
+    packed_masks: Packed | None = Field(None, description="base64 of all masks")
+    among: Items[Whole] | None = Field(None, description="Ids to search (default: all)")
+    packed_among: Packed | None = Field(
+        None, description="base64 of the ids to search, int64 in little-endian order"
+    )
+    packed_among_mask: Packed | None = Field(
+        None, description="base64 of a bit per id, the first one in the highest bit of a byte"
+    )
+    pack: bool = Field(
+        False, description="Return arrays as base64 of int64 (ids, offsets) and int32 (others), in "
+        "little-endian order",
+    )  # fmt: skip
+    exact: bool = Field(False, description="Prove the answer, whatever the kind of index")
+    explain: bool = Field(False, description="Return what the search read")
+    recall: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="Expected share of neighbors or matches to find (clusters, flips)"
+    )
+    examine: Count | None = Field(None, description="Signatures to compare (prefix)")
+
+    _one = _exactly_one("signatures", "texts", "packed")
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        for names in (("masks", "packed_masks"), ("among", "packed_among", "packed_among_mask")):
+            if sum(getattr(self, name) is not None for name in names) > 1:
+                raise ValueError(f"at most one of these is allowed: {', '.join(names)}")
+        return self
+
+
+class IndexSearchBody(
+    IndexOptions, json_schema_extra=_examples({"signatures": ["00ff00ff00ff00ff"], "k": 10})
+):
+    """Queries for the k nearest signatures."""
+
+    k: Count = Field(10, description="Number of neighbors per query")
+    expand: CountOrZero | None = Field(None, description="Bits in which lists may differ (slices)")
+    admit: CountOrZero | None = Field(None, description="Bits up to which lists add candidates")
+    rerank: CountOrZero | None = Field(None, description="Candidates to compare (slices)")
+    probe: Count | None = Field(None, description="Clusters to read (clusters)")
+
+
+class IndexWithinBody(
+    IndexOptions, json_schema_extra=_examples({"signatures": ["00ff00ff00ff00ff"], "radius": 3})
+):
+    """Queries for all signatures within a radius."""
+
+    radius: CountOrZero = Field(description="Largest Hamming distance of a match")
+    limit: Whole | None = Field(
+        None, description="Maximum number of matches of all queries; more are an error (default: "
+        "the limit of the service)",
+    )  # fmt: skip
+    flips: CountOrZero | None = Field(None, description="Headers to look up (flips)")
+    first: bool = Field(False, description="Stop at the first match of a query (blocks, flips)")
+
+
+class NamesBody(Body):
+    """Ids whose names to return."""
+
+    ids: Items[Whole]
+
+
 class QueryBody(
     QueryOptions,
     json_schema_extra=_examples(

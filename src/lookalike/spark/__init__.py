@@ -2,8 +2,8 @@
 
 Spark shuffles and schedules; the core computes, inside Arrow batches, and `lookalike.dedup`
 decides. So answers are those of the local job, row for row, for any number of partitions. Only
-where that proposes by chance (`lookalike.dedup.propose.may_be_drawn`), Spark compares all, may find
-a few more pairs, and says so. PySpark is imported when a function is called.
+where that proposes by chance (`lookalike.dedup.propose.may_be_drawn`), Spark may find a few other
+pairs, and says so. PySpark is imported when a function is called.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from lookalike.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from lookalike.spark.incoming import incoming_links as incoming_links
     from lookalike.spark.job import dedup as dedup
     from lookalike.spark.result import SparkDedup as SparkDedup
     from lookalike.spark.search import search as search
@@ -22,6 +23,7 @@ else:
     __all__, __getattr__, __dir__ = lazy_names(
         globals(),
         {
+            "lookalike.spark.incoming": "incoming_links",
             "lookalike.spark.job": "dedup",
             "lookalike.spark.result": "SparkDedup",
             "lookalike.spark.search": "search",

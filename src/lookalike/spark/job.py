@@ -56,6 +56,7 @@ def dedup(
     min_words: int = 0,
     language: str | None = None,
     min_links: int = 0,
+    min_bytes: int = 0,
     strip_urls: bool = False,
     work: str | None = None,
     purpose: str = "duplicates",
@@ -108,6 +109,7 @@ def dedup(
         min_words: Leave out documents with fewer words.
         language: Leave out documents in other languages than these: "en", or "en,de".
         min_links: Leave out pages with fewer links.
+        min_bytes: Leave out smaller texts (in UTF-8), and pages with less HTML.
         strip_urls: Ignore URLs when comparing texts.
         work: A folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
             steps. Without it workers hold that, and compute it again when one of them is lost.
@@ -150,7 +152,11 @@ def dedup(
     options = dict(locals())
     chosen = given_settings(options, dedup)
     filters = Filters(
-        min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+        min_words=min_words,
+        language=language,
+        min_links=min_links,
+        strip_urls=strip_urls,
+        min_bytes=min_bytes,
     )
     frame = frame_of("frame", frame)
     how = Preparation(html, page_limits, filters)

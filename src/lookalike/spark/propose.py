@@ -13,6 +13,7 @@ from lookalike.dedup.propose import (
     LARGEST_GROUP,
     band_warnings,
     crowd_warnings,
+    drawn_warning,
     may_be_drawn,
     most_pairs,
 )
@@ -30,17 +31,19 @@ from lookalike.spark.packed import (
     map_arrow,
     rows_of,
     shuffled,
+    signatures_of,
     sql,
 )
 from lookalike.spark.positions import PositionSet, told_rows
 from lookalike.spark.signing import BEFORE_NEW, Chunks, SignedTable
+from lookalike.spark.tables import SAMPLE, Tables, choose_tables
 from lookalike.spark.work import SparkWork
 
 ENTRIES_A_TASK = 4_000_000
 """Keys of bands that one task puts together."""
 
 _SIGNATURES_A_BLOCK, _MOST_BLOCKS = 8192, 64
-_SIGNATURES_A_BUCKET = 1 << 20
+_ROWS_A_TASK = 1 << 20
 _SIGNATURES = "position long, value long, data binary"
 
 
@@ -149,16 +152,13 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
     signatures = rows.count()
     limit = most_pairs(signatures, LARGEST_GROUP)
     count, bits = leaders.count(), settings.signer().bits
-    bounds = nearby.slice_bounds(bits, radius, count)
-    found = work.keep(_matches(work, leaders, count, radius, bounds, LARGEST_GROUP))
-    if bounds is not None and found.where("found < 0").limit(1).count():
-        bounds = None  # too many are near: whole blocks of them, and by blocks they are compared
-        found = work.keep(_matches(work, leaders, count, radius, bounds, LARGEST_GROUP))
-    warnings = _more_than_local(signatures, bits // 8)
+    tables = _chosen_tables(leaders, count, radius, may_be_drawn(signatures, bits // 8))
+    found = work.keep(_matches(work, leaders, count, radius, tables, LARGEST_GROUP))
+    warnings = _other_than_local(signatures, bits // 8, radius, tables)
     count_found, left_out = found.agg(sql.sum("found"), sql.sum("left_out")).first()
     if (count_found or 0) + equal.count() <= limit:
         if left_out:  # all of them fit, so none is left out
-            found = _matches(work, leaders, count, radius, bounds, None)
+            found = _matches(work, leaders, count, radius, tables, None)
         every = equal.union(found.select(*ordered("worse", "better")))
         return _of_rows(work, signed, every, warnings)
     parts = max(work.cores, int(work.spark.conf.get("spark.sql.shuffle.partitions")))
@@ -169,12 +169,26 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
     return _of_rows(work, signed, some, [*crowd_warnings(radius, crowded), *warnings])
 
 
-def _more_than_local(signatures: int, width: int) -> list[str]:
-    """Return a warning if the local job may find fewer pairs."""
+def _chosen_tables(leaders: Any, count: int, radius: int, may_draw: bool) -> Tables | None:
+    """Return the tables by which distinct signatures meet, chosen by a sample; None: no tables."""
+    part = min(1.0, SAMPLE / max(1, count))
+    some = leaders.select("signature")
+    if part < 1:
+        some = some.sample(fraction=part, seed=0)
+    rows = some.toArrow()["signature"]
+    if not len(rows):
+        return None
+    return choose_tables(signatures_of(rows), count, radius, may_draw=may_draw)
+
+
+def _other_than_local(signatures: int, width: int, radius: int, tables: Tables | None) -> list[str]:
+    """Return a warning if some pairs may be missed, or if the local job may find fewer pairs."""
+    if tables is not None and not tables.is_exact:
+        return [drawn_warning(signatures, radius)]
     if not may_be_drawn(signatures, width):
         return []
     return [
-        f"all pairs of {counted(signatures, 'signature')} were compared; the local job samples "
+        f"all pairs of {counted(signatures, 'signature')} were found; the local job samples "
         "pairs of that many, and may miss a few"
     ]
 
@@ -187,17 +201,21 @@ def _of_rows(work: SparkWork, signed: SignedTable, rows: Any, warnings: list[str
 
 
 def _matches(
-    work: SparkWork, leaders: Any, count: int, radius: int, bounds: Any, most: int | None
+    work: SparkWork,
+    leaders: Any,
+    count: int,
+    radius: int,
+    tables: Tables | None,
+    most: int | None,
 ) -> Any:
-    """Return what is within the radius of each, by slices if these have bounds, else by blocks."""
+    """Return what is within the radius of each, by tables, or by comparing all with all."""
     names = ("position", "value", "best", "signature")
-    if bounds is not None:
-        buckets = max(1, -(-count // _SIGNATURES_A_BUCKET))
-        schema = f"task int, {nearby.SIGNATURES}"
-        dealt = map_arrow(leaders.select(*names), nearby.deal_slices, schema, bounds, buckets)
-        tasks = buckets * (len(bounds) - 1)
-        dealt, how = dealt.repartitionById(tasks, "task"), (radius, bounds, buckets, most)
-        return map_arrow(dealt, nearby.compare_slices, nearby.MATCHES, *how)
+    if tables is not None:
+        tasks, sent = max(work.cores, -(-int(tables.rows) // _ROWS_A_TASK)), work.send(tables)
+        schema = nearby.DEALT + nearby.SIGNATURES
+        dealt = map_arrow(leaders.select(*names), nearby.deal_tables, schema, sent, tasks)
+        dealt = dealt.repartitionById(tasks, "task")
+        return map_arrow(dealt, nearby.compare_tables, nearby.MATCHES, sent, most)
     blocks = min(_MOST_BLOCKS, max(2, -(-count // _SIGNATURES_A_BLOCK)))
     block = sql.pmod(sql.xxhash64("position"), sql.lit(blocks)).cast("int")
     every = sql.explode(sql.sequence(sql.lit(0), sql.lit(blocks - 1))).alias("other")

@@ -22,6 +22,7 @@ read outside of their bytes.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import math
@@ -97,6 +98,15 @@ class Container:
     def is_file(self) -> bool:
         """Whether it is a file."""
         return isinstance(self.path, Path)
+
+    @property
+    def digest(self) -> str:
+        """A hash of the contents: copies of a file have the same one."""
+        table = sorted(
+            (one.name, one.dtype.newbyteorder("<").str, one.shape, one.checksum)
+            for one in self._sections.values()
+        )
+        return hashlib.sha256(repr(table).encode()).hexdigest()[:32]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Container:
         return self  # a file that does not change is shared

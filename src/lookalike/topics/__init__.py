@@ -41,6 +41,7 @@ def cluster_documents(
     min_words: int = 0,
     language: str | None = None,
     min_links: int = 0,
+    min_bytes: int = 0,
     strip_urls: bool = False,
 ) -> DocumentClusters:
     """Cluster the documents of a corpus, and find the words that describe each cluster.

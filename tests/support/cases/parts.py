@@ -13,7 +13,16 @@ import lookalike as la
 
 __all__ = ["ANSWERS", "part_calls"]
 
-ANSWERS = {"Overlap", "OverlapPair", "Overlaps", "PartAnswer", "PartMatch", "Passage", "Passages"}
+ANSWERS = {
+    "IncomingLinks",
+    "Overlap",
+    "OverlapPair",
+    "Overlaps",
+    "PartAnswer",
+    "PartMatch",
+    "Passage",
+    "Passages",
+}
 """Made by the package and not by callers."""
 
 
@@ -69,6 +78,15 @@ def part_calls(
         "PassageHash.sign_query": (passages.sign_query, {"thing": texts[0]}),
         "Overlap.to_dict": (la.overlaps(texts, min_words=5)[0].to_dict, {}),
         "overlaps": (la.overlaps, {"source": texts, "min_words": 5}),
+        "incoming_links": (
+            la.incoming_links,
+            {
+                "source": [{"source": "http://a.org/", "target": "http://b.org/"}],
+                "output": folder / "incoming.jsonl",
+                "around": 2,
+                "max_links": 3,
+            },
+        ),
         "passages": (la.passages, {"source": texts, "query": "two three four"}),
         "sign_passages": (
             la.sign_passages,

@@ -1,4 +1,4 @@
-"""`lookalike serve`: an HTTP service and a page on live collections."""
+"""`lookalike serve`: an HTTP service and a page on live collections, or a saved index."""
 
 from __future__ import annotations
 
@@ -24,24 +24,27 @@ from lookalike.storage.files import temporary_folder
 from lookalike.suggestions import did_you_mean_file
 
 TASK = "collections"
-PURPOSE = "serve collections over HTTP, with a web page"
+PURPOSE = "serve collections over HTTP, with a web page, or a saved index"
 DESCRIPTION = """\
 Serve the collections of a database, or of all databases of a folder, over
 HTTP, with a web page. They hold texts, images, recordings, videos or
-signatures. Without a database, serve an example."""
+signatures. Or serve a saved index, read-only and without a page: la.connect
+searches it. Without a database, serve an example."""
 ARGUMENTS = """
-  [DATABASE]           SQLite file, folder of them (NAME.db is the collection NAME), or
-                       postgresql://user@host/name
+  [DATABASE]           SQLite file, folder of them (NAME.db is the collection NAME),
+                       postgresql://user@host/name, or the file of an index
 server:
 keys:
   --new-key            create a key, add its hash to the file --keys, and print the key
   --key-name NAME      name of the new key in logs
   --read-only          the new key cannot write
-  --collections NAMES  collections of the new key, separated by commas (default: all of them)
+  --collections NAMES  collections of the new key, or names of indexes, separated by commas
+                       (default: all of them)
 """
 EXAMPLES = """\
   lookalike serve
   lookalike serve docs.db --port 9000
+  lookalike serve part-1.lookalike
   lookalike serve --new-key --key-name page --read-only --keys keys.json
 """
 DETAILS = """\
@@ -59,7 +62,7 @@ _FOLDERS = ("", "asyncio", "email", "http", "json", "logging", "unittest", "urll
 
 def add(parser: Parser) -> None:
     """Declare the settings of the service."""
-    parser.expected = "serve takes one database, or a folder of databases"
+    parser.expected = "serve takes one database, a folder of databases, or an index"
     for name, told in setting_options().items():
         group = parser.group("server" if name in _USUAL else ADVANCED)
         group.add_argument(

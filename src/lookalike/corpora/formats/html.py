@@ -38,10 +38,19 @@ from lookalike.processes import in_groups
 READING_VERSION = 2  # changes when the same pages give other texts, so they are read again
 
 
+OUTGOING = "outgoing_links"
+"""Column with the links of a page and the words around them, if it is asked for."""
+
+
+SIZE = "page_bytes"
+"""Column with the bytes of the HTML of pages, if it is asked for."""
+
+
 def page_columns(taken: Sequence[str] = (), marked: str = "marked_text") -> dict[str, str]:
     """Return the names of the columns that come from pages, by field, other than those `taken`."""
     fields = ("title", "language", "text", "links")
-    return {one: f"page_{one}" if one in taken else one for one in fields} | {"marked": marked}
+    hidden = {"marked": marked, "outgoing": OUTGOING, "size": SIZE}
+    return {one: f"page_{one}" if one in taken else one for one in fields} | hidden
 
 
 @dataclass
@@ -136,14 +145,31 @@ class PageReading:
         return chosen_columns(others, columns, pa.string()), items
 
 
+def _text() -> Any:
+    return pa.large_string()
+
+
+_LINKS: dict[str, dict[str, Any]] = {
+    "links": {"url": _text, "text": _text},
+    "outgoing": {"url": _text, "text": _text, "before": _text, "after": _text,
+                 "nofollow": lambda: pa.bool_()},
+}  # fmt: skip
+"""Fields of pages that are lists of links, and the parts of a link."""
+
+
 def _column(name: str, pages: Sequence[Page]) -> Any:
     values = [getattr(page, name) for page in pages]
-    if name != "links":
+    if name == "size":
+        return pa.array(values, pa.int64())
+    if name not in _LINKS:
         return pa.array(values, pa.large_string())
     ends = np.cumsum([0, *(len(links or ()) for links in values)])
     links = [link for some in values for link in some or ()]
-    parts = [pa.array([link[at] for link in links], pa.large_string()) for at in (0, 1)]
-    inner = pa.StructArray.from_arrays(parts, names=["url", "text"])
+    columns = {
+        column: pa.array([link[at] for link in links], kind())
+        for at, (column, kind) in enumerate(_LINKS[name].items())
+    }
+    inner = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
     unknown = np.array([*(links is None for links in values), False])  # not a web page
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32(), mask=unknown), inner)
 
@@ -266,7 +292,8 @@ class HtmlColumnCorpus(DerivedCorpus):
         self.described = [*self.reading.described(), column, inner.described]
 
     def columns(self) -> list[str]:
-        ours = [name for name in self.reading.names.values() if name != self.marked_text]
+        hidden = (self.marked_text, OUTGOING, SIZE)
+        ours = [name for name in self.reading.names.values() if name not in hidden]
         return [*self._others, *ours]
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
