@@ -16,6 +16,7 @@ from lookalike.advice.measures import (
 )
 from lookalike.advice.planner import Prediction, plan
 from lookalike.advice.plots import plot_growth, plot_signers, plot_touched, plot_trade_off
+from lookalike.advice.scale import ScalePlan, plan_scale
 from lookalike.advice.signers import SignerMeasurement, evaluate_signers, suggested_signers
 from lookalike.advice.tuner import tune
 from lookalike.indexes.tuning import Option, Tuning
@@ -24,6 +25,7 @@ __all__ = [
     "Measurement",
     "Option",
     "Prediction",
+    "ScalePlan",
     "SignerMeasurement",
     "Tuning",
     "cumulative_distance_ratio",
@@ -33,6 +35,7 @@ __all__ = [
     "near_duplicate_recall",
     "nearest_hit_rate",
     "plan",
+    "plan_scale",
     "plot_growth",
     "plot_signers",
     "plot_touched",
