@@ -26,9 +26,7 @@ def test_curves_equal_the_definition(
     texts: list[str], threshold: float, bits: int, screened: bool
 ) -> None:
     rows = la.SimHash(bits).sign(texts)
-    close = [
-        signer_oracle.cosine(a, b) for at, a in enumerate(texts) for b in texts[at + 1 :]
-    ]
+    close = [signer_oracle.cosine(a, b) for at, a in enumerate(texts) for b in texts[at + 1 :]]
     assume(any(one >= threshold - 1e-9 for one in close))
     assume(all(abs(one - threshold) > 1e-6 for one in close))
     with patch.object(signers, "_ALL_COMPARED", 0 if screened else 1500):

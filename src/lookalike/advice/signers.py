@@ -90,16 +90,16 @@ class SignerMeasurement(Option):
             )
         curve = [["radius", "pairs within", "precision", "recall", "mean similarity"]]
         last = self.bits if self.crossing is None else max(2 * self.crossing, self.crossing + 3)
-        for radius in range(min(last + 1, len(self.recalls))):
-            curve.append(
-                [
-                    f"{radius}{' *' if radius == self.crossing else ''}",
-                    f"{self.pairs[radius]:,}",
-                    _shown(self.precisions[radius]),
-                    _shown(self.recalls[radius]),
-                    _shown(self.means[radius]),
-                ]
-            )
+        curve += [
+            [
+                f"{radius}{' *' if radius == self.crossing else ''}",
+                f"{self.pairs[radius]:,}",
+                _shown(self.precisions[radius]),
+                _shown(self.recalls[radius]),
+                _shown(self.means[radius]),
+            ]
+            for radius in range(min(last + 1, len(self.recalls)))
+        ]
         return f"{_aligned(lines)}\n\n{self.label}:\n\n{_aligned(curve)}"
 
     def reason(self, tuning: Tuning[Any]) -> str:
@@ -241,18 +241,20 @@ def without_features(signer: DocumentSigner, count: int) -> list[DocumentSigner]
     """
     if not isinstance(signer, WeightedSigner):
         return []
-    kind, variants = signer.weights.kind, []
-    for most in dict.fromkeys(int(one * count) for one in LEFT_OUT_SHARES):
-        if most and (signer.weights.common is None or most < signer.weights.common):
-            variants.append(_changed(signer, signer.features, Weights(kind, common=most)))
+    kind, given_common = signer.weights.kind, signer.weights.common
+    variants = [
+        _changed(signer, signer.features, Weights(kind, common=most))
+        for most in dict.fromkeys(int(one * count) for one in LEFT_OUT_SHARES)
+        if most and (given_common is None or most < given_common)
+    ]
     if isinstance(signer.features, Words):
         names = ("ngram", "lowercase", "stopwords", "stem", "min_length")
         given = {name: getattr(signer.features, name) for name in names}
-        weights = Weights(kind, common=signer.weights.common)
+        weights = Weights(kind, common=given_common)
         shortest = max(3, signer.features.min_length + 1)
         variants.append(_changed(signer, Words(**given | {"min_length": shortest}), weights))
         if signer.features.stopwords is None:
-            weights = Weights(kind, common=signer.weights.common)
+            weights = Weights(kind, common=given_common)
             variants.append(_changed(signer, Words(**given | {"stopwords": "english"}), weights))
     return variants
 
@@ -309,7 +311,7 @@ class _Similarities:
 
     def add(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
         """Compute what is not known yet, and return the keys of the pairs."""
-        keys = left.astype(np.int64) * len(self._texts) + right
+        keys: NDArray[np.int64] = left.astype(np.int64) * len(self._texts) + right
         new = np.setdiff1d(keys, self._keys)
         if len(new):
             weights = getattr(self._judge, "weights", "count")
@@ -407,9 +409,7 @@ def _measurement(
         pairs=tuple(int(value) for value in within),
         precisions=tuple(precisions),
         recalls=tuple(recalls),
-        means=tuple(
-            float(a / b) if b else None for a, b in zip(sums.tolist(), every, strict=True)
-        ),
+        means=tuple(float(a / b) if b else None for a, b in zip(sums.tolist(), every, strict=True)),
         crossing=crossing,
     )
 

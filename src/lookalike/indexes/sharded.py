@@ -110,7 +110,9 @@ class ShardedIndex(Index):
             raise ArgumentError(f"shards have {widths} bits; expected the same for all")
         cuts = {index.slice_bits for index in self.slice_indexes()}
         if len(cuts) > 1:
-            raise ArgumentError(f"shards have slices of {sorted(cuts, key=str)} bits; expected one width")
+            raise ArgumentError(
+                f"shards have slices of {sorted(cuts, key=str)} bits; expected one width"
+            )
 
     def slice_indexes(self) -> list[SliceIndex]:
         """Return the slice indexes, also of nested shards."""

@@ -74,7 +74,8 @@ def test_any_cut_finds_what_the_definition_finds(
         if data.draw(st.booleans()):
             added = data.draw(collections(width=width, most=12))
             living |= dict(zip(index.add(added).tolist(), added, strict=True))
-        if living and data.draw(st.booleans()):
+        removing = data.draw(st.booleans())
+        if living and removing:
             gone = data.draw(st.lists(st.sampled_from(sorted(living)), unique=True, max_size=5))
             index.remove(gone)
             living = {name: row for name, row in living.items() if name not in gone}

@@ -415,7 +415,7 @@ def test_building_sorts_each_list() -> None:
     for threads in (1, 4):
         segment = Segment.build(Rows(rows), 11, threads)
         assert segment.lists is not None
-        offsets, postings, _ = segment.lists
+        offsets, postings = segment.lists[:2]
         values = np.array([slice_oracle.slices(row, 11) for row in rows])
         begin = 0
         for position, width in enumerate(slice_oracle.widths(40, 11)):

@@ -22,9 +22,7 @@ def curves(
 ) -> list[tuple[int, float | None, float]]:
     """Return the pairs within each radius, their precision, and their recall."""
     pairs = list(combinations(range(len(texts)), 2))
-    similar = {
-        (a, b) for a, b in pairs if cosine(texts[a], texts[b]) >= threshold - 1e-9
-    }
+    similar = {(a, b) for a, b in pairs if cosine(texts[a], texts[b]) >= threshold - 1e-9}
     found = []
     for most in range(radius + 1):
         near = {(a, b) for a, b in pairs if oracle.distance(rows[a], rows[b]) <= most}
