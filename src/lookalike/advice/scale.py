@@ -27,6 +27,7 @@ ENGINES = ("spark", "shards", "gpu")
 # which 14% are in such groups. Steeper ones, and more documents in groups, are drawn too.
 _EXPONENTS = (0.6, 0.8, 1.0, 1.3)
 _IN_GROUPS = 0.3
+_MORE_SHARDS = 10  # steps of a quarter, up to 7.5 times as many machines
 _HOT_KEYS = 3  # keys of the largest possible size that meet in a task
 _MOST_DOCUMENTS = 10**13
 
@@ -183,7 +184,7 @@ def _on_spark(count: int, text_bytes: int, duplicates: float, cores: int) -> Sca
     bound = SPARK.entries_a_task + largest_task(partitions, _HOT_KEYS)
     figures = {
         "core-hours": seconds / 3600,
-        "hours on all cores": seconds / 3600 / cores,
+        "minutes on all cores": seconds / 60 / cores,
         "shuffled": shuffled,
         "shuffled for bands": count * SPARK.band_bytes * bands,
         "disk in work": count * (2 * permutations + SPARK.stored_bytes) + 30 * compared,
@@ -259,15 +260,18 @@ def _on_shards(
         raise ArgumentError(
             Said("memory"), f" is {memory} bytes; a signature of {bits} bits alone takes {width}"
         )
-    # As few machines as hold the signatures, then more until an index fits that is not a scan.
-    shards = max(1, math.ceil(count * width / (0.9 * memory)))
-    for _ in range(64):
-        each = math.ceil(count / shards)
-        found = plan(count=each, bits=bits, k=k, radius=radius, memory=int(0.9 * memory))
-        fitting = [one for one in found.options if not one.obstacle]
-        if fitting and found.chosen.obstacle is None:
+    # As few machines as hold the signatures, or more if an index then fits that does not scan.
+    least = max(1, math.ceil(count * width / (0.9 * memory)))
+    tried = sorted({math.ceil(least * 1.25**step) for step in range(_MORE_SHARDS)})
+    asked: dict[str, Any] = {"bits": bits, "k": k, "radius": radius, "memory": int(0.9 * memory)}
+    shards, found = least, plan(count=math.ceil(count / least), **asked)
+    for number in tried[1:]:
+        if found.chosen.index != "scan":
             break
-        shards = math.ceil(1.25 * shards)
+        other = plan(count=math.ceil(count / number), **asked)
+        if other.chosen.index != "scan":
+            shards, found = number, other
+    each = math.ceil(count / shards)
     chosen = found.chosen
     return ScalePlan(
         engine="shards",
