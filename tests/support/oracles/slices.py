@@ -65,13 +65,14 @@ def search(
     """
     scored = [(score(row, query, slice_bits, expand, admit), name) for name, row in living.items()]
     best = sorted((-points, name) for points, name in scored if points)
-    bits = 8 * len(query)
-    allowed = {points: bounds(-points, bits, slice_bits, expand) for points, _ in best}
-    if cull == "optimistic":
-        best.sort(key=lambda one: (allowed[one[0]][0], one))
-    elif cull == "both" and len(best) >= k:
-        kth = allowed[best[k - 1][0]][1]
-        best = [one for one in best if allowed[one[0]][0] <= kth]
+    if cull != "pessimistic":
+        bits = 8 * len(query)
+        allowed = {points: bounds(-points, bits, slice_bits, expand) for points, _ in best}
+        if cull == "optimistic":
+            best.sort(key=lambda one: (allowed[one[0]][0], one))
+        elif len(best) >= k:
+            kth = allowed[best[k - 1][0]][1]
+            best = [one for one in best if allowed[one[0]][0] <= kth]
     return sorted((oracle.distance(living[name], query), name) for _, name in best[:rerank])[:k]
 
 

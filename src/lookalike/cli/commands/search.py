@@ -80,9 +80,8 @@ advanced options:
                        same as --expand)
   --rerank N           slices: candidates whose distance is computed; 0 ranks by score (default:
                        1000, or 10 K if that is more)
-  --cull pessimistic|optimistic|both  slices: which candidates that is: those of the least distance
-                       that their score allows at worst (pessimistic) or at best (optimistic), or
-                       all that may be near enough (both) (default: pessimistic)
+  --cull pessimistic|optimistic|both  slices: compare the candidates that are nearest at worst, at
+                       best, or all that may be near enough (default: pessimistic)
   --probe N            clusters and vectors: number of groups to read (default: every 12th, or as
                        many as near-duplicates need; for vectors every 8th, at least 32)
   --recall SHARE       flips: share of the matches to find, with --radius or --threshold (default:
