@@ -70,6 +70,7 @@ def run(world: World) -> Iterator[Section]:
         ("file", *METHODS),
         _rows(sizes, by_size),
         [_draw(world, "b", "fingerprints in the file", sizes, by_size)],
+        _fallen(sizes, by_size),
     )
 
 
@@ -84,6 +85,23 @@ def _gained(by_batch: Sequence[dict[str, float]]) -> Verdict:
         f"{first:.1f}, paper 13). From the smallest to the largest batch, flips get "
         f"{grown[0]:.1f} times as fast (paper 5.3), blocks {grown[1]:.1f} times (paper: hardly "
         "any gain).",
+    )
+
+
+def _fallen(sizes: Sequence[int], by_size: Sequence[dict[str, float]]) -> Verdict:
+    """Say whether rates fall like 1/n, and what flips gain at the largest file."""
+    more = sizes[-1] / sizes[0]
+    fallen = {method: by_size[0][method] / by_size[-1][method] for method in METHODS}
+    gains = [by_size[-1][method] / by_size[-1][BLOCKS] for method in (FLIPS_ALL, FLIPS_FIRST)]
+    return Verdict.of(
+        [
+            all(more / 2 < one < 2 * more for one in fallen.values()),
+            gains[0] > 3.5 and gains[1] > 7,
+        ],
+        f"In a file {more:.0f} times as large, rates are "
+        f"{', '.join(f'{one:.1f}' for one in fallen.values())} times lower ({', '.join(METHODS)}; "
+        f"the paper: like 1/n). Flips are {gains[0]:.1f} times as fast as blocks (paper 7), for "
+        f"the first match {gains[1]:.1f} times (paper 14).",
     )
 
 

@@ -202,7 +202,7 @@ MISFITS: dict[str, Callable[[], Any]] = {
     ),
     "slice_within: width": lambda: _native.slice_within([segment()], 8, WIDE, 1, 9, 1),
     "slice_widths: none": lambda: _native.slice_widths(64, 0),
-    "optimistic_distances": lambda: _native.optimistic_distances(64, 29, 1),
+    "optimistic_distances": lambda: _native.optimistic_distances(264, 33, 1),
     "slice_proofs: distances": lambda: _native.slice_proofs(
         64, 8, 1, 1, ints(2), ints(1), np.zeros(2, np.uint8)
     ),
@@ -213,17 +213,24 @@ MISFITS: dict[str, Callable[[], Any]] = {
         64, 8, 1, 1, ints(1) + 65, ints(1), np.zeros(1, np.uint8)
     ),
     "build_lists: offsets": lambda: _native.build_lists(
-        ROWS, 8, 1, LISTS[1:], words(*[0] * 40), np.zeros(40, np.uint16)
+        ROWS, 8, 1, LISTS[1:], words(*[0] * 40), np.zeros(40, np.uint16), None, 32
     ),
     "build_lists: postings": lambda: _native.build_lists(
-        ROWS, 8, 1, LISTS, words(*[0] * 39), None
+        ROWS, 8, 1, LISTS, words(*[0] * 39), None, None, 32
     ),
     "build_lists: sketches": lambda: _native.build_lists(
-        ROWS, 8, 1, LISTS, words(*[0] * 40), np.zeros(39, np.uint16)
+        ROWS, 8, 1, LISTS, words(*[0] * 40), np.zeros(39, np.uint16), None, 32
     ),
-    "count_lists": lambda: _native.count_lists(ROWS, 8, 1, LISTS[1:]),
+    "build_lists: values": lambda: _native.build_lists(
+        ROWS, 8, 1, LISTS, words(*[0] * 40), None, words(*[0] * 40), 32
+    ),
+    "build_lists: no values": lambda: _native.build_lists(
+        ROWS, 8, 1, words(*[0] * 128), words(*[0] * 40), None, None, 4
+    ),
+    "slice_widths: too many": lambda: _native.optimistic_distances(8, [4, 5], 1),
+    "count_lists": lambda: _native.count_lists(ROWS, 8, 1, LISTS[1:], 32),
     "fill_lists: lists": lambda: _native.fill_lists(
-        ROWS, 8, 1, LISTS, 0, 8 * 256 + 1, words(*[0] * 40), None
+        ROWS, 8, 1, LISTS, 0, 8 * 256 + 1, words(*[0] * 40), None, None, 32
     ),
     "merge_lists: none": lambda: _native.merge_lists([], 8, 1, LISTS, words(), None),
     "merge_lists: no lists": lambda: _native.merge_lists(

@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
@@ -18,11 +19,36 @@ template <class Row>
 using RowArray = nb::ndarray<const Row, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using SketchArray = RowArray<std::uint16_t>;
 using SketchOutput = OutputArray<std::uint16_t, 1>;
+using ValueArray = RowArray<std::uint32_t>;
+using ValueOutput = OutputArray<std::uint32_t, 1>;
 
-search::Slicing slicing_of(std::size_t bits, std::size_t slice_bits) {
-    expect(bits > 0 && slice_bits > 0 && slice_bits <= search::Slicing::kMostSliceBits,
-           "slices of no width, or too wide");
-    return {bits, slice_bits};
+// The width of slices that cover a signature, or the width of each.
+using Cut = std::variant<std::size_t, std::vector<std::size_t>>;
+
+std::vector<std::size_t> widths_of(std::size_t bits, const Cut& cut) {
+    if (const auto* const each = std::get_if<std::vector<std::size_t>>(&cut))
+        return *each;
+    const std::size_t slice_bits = std::get<std::size_t>(cut);
+    expect(bits > 0 && slice_bits > 0, "slices of no width");
+    const search::Slicing slicing(bits, slice_bits);
+    std::vector<std::size_t> widths;
+    for (std::size_t position = 0; position < slicing.count(); ++position)
+        widths.push_back(slicing.width(position));
+    return widths;
+}
+
+search::Slicing slicing_of(std::size_t bits, const Cut& cut,
+                           std::size_t directory = search::Slicing::kMostSliceBits) {
+    const auto widths = widths_of(bits, cut);
+    std::size_t sum = 0;
+    for (const std::size_t width : widths) {
+        expect(width > 0 && width <= search::Slicing::kMostSliceBits,
+               "slices of no width, or too wide");
+        sum += width;
+    }
+    expect(!widths.empty() && sum <= bits, "slices of more bits than there are, or none");
+    expect(directory > 0, "a directory of no bits");
+    return {bits, widths, directory};
 }
 
 // A segment as Python holds it, with what it points into.
@@ -49,18 +75,22 @@ struct BoundSegment {
 };
 
 template <class Row>
-void use_lists(BoundSegment& self, std::size_t slice_bits, const RowArray<Row>& offsets,
-               const RowArray<Row>& postings, const std::optional<SketchArray>& sketches) {
-    const auto slicing = slicing_of(8 * self.rows.shape(1), slice_bits);
+void use_lists(BoundSegment& self, const Cut& slice_bits, const RowArray<Row>& offsets,
+               const RowArray<Row>& postings, const std::optional<SketchArray>& sketches,
+               const std::optional<ValueArray>& values, std::size_t directory) {
+    const auto slicing = slicing_of(8 * self.rows.shape(1), slice_bits, directory);
     // These come from files, which may be damaged; their values are checked as they are read.
     if (offsets.size() != slicing.lists_before(slicing.count()) ||
         postings.size() != slicing.count() * self.rows.shape(0) ||
-        (sketches && (sketches->size() != postings.size() || !slicing.has_sketches())))
+        (sketches && (sketches->size() != postings.size() || !slicing.has_sketches())) ||
+        values.has_value() == slicing.is_dense() ||
+        (values && values->size() != postings.size()))
         throw search::CorruptLists();
     self.segment.lists =
         search::SliceLists<Row>{slicing, offsets.data(), postings.data(), self.rows.shape(0),
-                                sketches ? sketches->data() : nullptr};
-    self.lists = nb::make_tuple(offsets, postings, sketches);
+                                sketches ? sketches->data() : nullptr,
+                                values ? values->data() : nullptr};
+    self.lists = nb::make_tuple(offsets, postings, sketches, values);
 }
 
 std::vector<search::Segment> plain(const std::vector<const BoundSegment*>& segments,
@@ -97,67 +127,82 @@ struct BoundAnswer {
     }
 };
 
+// What is beside postings.
+void expect_beside(const search::Slicing& slicing, std::size_t postings,
+                   const std::optional<SketchOutput>& sketches,
+                   const std::optional<ValueOutput>& values) {
+    expect(!sketches || (slicing.has_sketches() && sketches->size() == postings),
+           "sketches of other lists");
+    expect(values.has_value() != slicing.is_dense() && (!values || values->size() == postings),
+           "values of other lists");
+}
+
 // Room for lists that are built: as much as these signatures take.
 template <class Row>
 void expect_room(const search::Slicing& slicing, std::size_t rows,
                  const OutputArray<Row, 1>& offsets, const OutputArray<Row, 1>& postings,
-                 const std::optional<SketchOutput>& sketches) {
+                 const std::optional<SketchOutput>& sketches,
+                 const std::optional<ValueOutput>& values) {
     expect_shape(offsets, {slicing.lists_before(slicing.count())}, "offsets of other lists");
     expect_shape(postings, {slicing.count() * rows}, "postings of other lists");
-    expect(!sketches || (slicing.has_sketches() && sketches->size() == postings.size()),
-           "sketches of other lists");
+    expect_beside(slicing, postings.size(), sketches, values);
 }
 
 template <class Row>
 void bind_building(nb::module_& module) {
     module.def(
         "build_lists",
-        [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
+        [](const SignatureArray& rows, const Cut& slice_bits, std::size_t threads,
            const OutputArray<Row, 1>& offsets, const OutputArray<Row, 1>& postings,
-           const std::optional<SketchOutput>& sketches) {
-            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
-            expect_room<Row>(slicing, rows.shape(0), offsets, postings, sketches);
+           const std::optional<SketchOutput>& sketches, const std::optional<ValueOutput>& values,
+           std::size_t directory) {
+            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits, directory);
+            expect_room<Row>(slicing, rows.shape(0), offsets, postings, sketches, values);
             const nb::gil_scoped_release nogil;
             search::build_lists(slicing, signatures(rows), threads, python_signals, offsets.data(),
-                                postings.data(), sketches ? sketches->data() : nullptr);
+                                postings.data(), sketches ? sketches->data() : nullptr,
+                                values ? values->data() : nullptr);
         },
         "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(),
-        "postings"_a.noconvert(), "sketches"_a.noconvert().none());
+        "postings"_a.noconvert(), "sketches"_a.noconvert().none(), "values"_a.noconvert().none(),
+        "directory"_a);
 
     module.def(
         "count_lists",
-        [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
-           const OutputArray<Row, 1>& offsets) {
-            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
+        [](const SignatureArray& rows, const Cut& slice_bits, std::size_t threads,
+           const OutputArray<Row, 1>& offsets, std::size_t directory) {
+            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits, directory);
             expect_shape(offsets, {slicing.lists_before(slicing.count())},
                          "offsets of other lists");
             const nb::gil_scoped_release nogil;
             search::count_lists(slicing, signatures(rows), threads, python_signals, offsets.data());
         },
-        "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert());
+        "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(), "directory"_a);
 
     module.def(
         "fill_lists",
-        [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
+        [](const SignatureArray& rows, const Cut& slice_bits, std::size_t threads,
            const RowArray<Row>& offsets, std::size_t first, std::size_t end,
-           const OutputArray<Row, 1>& postings, const std::optional<SketchOutput>& sketches) {
-            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
+           const OutputArray<Row, 1>& postings, const std::optional<SketchOutput>& sketches,
+           const std::optional<ValueOutput>& values, std::size_t directory) {
+            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits, directory);
             expect_shape(offsets, {slicing.lists_before(slicing.count())},
                          "offsets of other lists");
             expect(first <= end && end <= offsets.size(), "lists that are not there");
-            expect(!sketches || (slicing.has_sketches() && sketches->size() == postings.size()),
-                   "sketches of other lists");
+            expect_beside(slicing, postings.size(), sketches, values);
             const nb::gil_scoped_release nogil;
             search::fill_lists(slicing, signatures(rows), threads, python_signals, offsets.data(),
                                first, end, postings.data(), postings.size(),
-                               sketches ? sketches->data() : nullptr);
+                               sketches ? sketches->data() : nullptr,
+                               values ? values->data() : nullptr);
         },
         "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(), "first"_a,
-        "end"_a, "postings"_a.noconvert(), "sketches"_a.noconvert().none());
+        "end"_a, "postings"_a.noconvert(), "sketches"_a.noconvert().none(),
+        "values"_a.noconvert().none(), "directory"_a);
 
     module.def(
         "merge_lists",
-        [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
+        [](const std::vector<const BoundSegment*>& segments, const Cut& slice_bits,
            std::size_t threads, const OutputArray<Row, 1>& offsets,
            const OutputArray<Row, 1>& postings, const std::optional<SketchOutput>& sketches) {
             expect(!segments.empty(), "no segments to merge");
@@ -171,7 +216,7 @@ void bind_building(nb::module_& module) {
                 parts.push_back(*lists);
                 rows += segment->rows.shape(0);
             }
-            expect_room<Row>(slicing, rows, offsets, postings, sketches);
+            expect_room<Row>(slicing, rows, offsets, postings, sketches, std::nullopt);
             const nb::gil_scoped_release nogil;
             search::merge_lists(slicing, parts, threads, python_signals, offsets.data(),
                                 postings.data(), sketches ? sketches->data() : nullptr);
@@ -189,17 +234,25 @@ std::vector<std::int64_t> counts_of(const std::vector<search::WithinWork>& work)
 }
 
 void bind_searching(nb::module_& module) {
+    nb::enum_<search::Cull>(module, "Cull")
+        .value("pessimistic", search::Cull::pessimistic)
+        .value("optimistic", search::Cull::optimistic)
+        .value("both", search::Cull::both);
+
     nb::class_<search::NearestSettings>(module, "NearestSettings")
         .def(
             "__init__",
             [](search::NearestSettings* self, std::size_t k, std::size_t expand, std::size_t admit,
-               std::size_t rerank, bool exact, bool or_scan, bool explain, bool by_score) {
+               std::size_t rerank, bool exact, bool or_scan, bool explain, bool by_score,
+               search::Cull cull) {
                 expect(!by_score || (!exact && !or_scan), "scores where distances are wanted");
-                new (self) search::NearestSettings{k,     expand,  admit,   rerank,
-                                                   exact, or_scan, explain, by_score};
+                expect(cull == search::Cull::pessimistic || (!by_score && !exact),
+                       "culling of what is not chosen");
+                new (self) search::NearestSettings{k,       expand,  admit,    rerank, exact,
+                                                   or_scan, explain, by_score, cull};
             },
             nb::kw_only(), "k"_a, "expand"_a, "admit"_a, "rerank"_a, "exact"_a, "or_scan"_a,
-            "explain"_a, "by_score"_a = false);
+            "explain"_a, "by_score"_a = false, "cull"_a = search::Cull::pessimistic);
 
     nb::class_<BoundAnswer>(module, "NearestAnswer")
         .def(
@@ -216,7 +269,7 @@ void bind_searching(nb::module_& module) {
 
     module.def(
         "slice_nearest",
-        [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
+        [](const std::vector<const BoundSegment*>& segments, const Cut& slice_bits,
            const SignatureArray& queries, const search::NearestSettings& settings,
            std::size_t threads, const BoundAnswer& answer) {
             const auto parts = plain(segments, queries);
@@ -230,7 +283,7 @@ void bind_searching(nb::module_& module) {
 
     module.def(
         "slice_within",
-        [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
+        [](const std::vector<const BoundSegment*>& segments, const Cut& slice_bits,
            const SignatureArray& queries, std::uint32_t radius, std::size_t limit,
            std::size_t threads) {
             const auto parts = plain(segments, queries);
@@ -249,7 +302,7 @@ void bind_searching(nb::module_& module) {
 void bind_masked_searching(nb::module_& module) {
     module.def(
         "slice_nearest_masked",
-        [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
+        [](const std::vector<const BoundSegment*>& segments, const Cut& slice_bits,
            const SignatureArray& queries, const SignatureArray& masks, std::size_t k,
            std::size_t threads, const OutputArray<std::int64_t, 2>& out_ids,
            const OutputArray<std::int32_t, 2>& out_distances,
@@ -275,7 +328,7 @@ void bind_masked_searching(nb::module_& module) {
 
     module.def(
         "slice_within_masked",
-        [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
+        [](const std::vector<const BoundSegment*>& segments, const Cut& slice_bits,
            const SignatureArray& queries, const SignatureArray& masks, std::uint32_t radius,
            std::size_t limit, std::size_t threads) {
             const auto parts = plain(segments, queries);
@@ -305,25 +358,17 @@ void bind_slices(nb::module_& module) {
              "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a,
              "removed"_a.noconvert().none(), "alive"_a)
         .def("use_lists", &use_lists<std::uint32_t>, "slice_bits"_a, "offsets"_a.noconvert(),
-             "postings"_a.noconvert(), "sketches"_a.noconvert().none())
+             "postings"_a.noconvert(), "sketches"_a.noconvert().none(),
+             "values"_a.noconvert().none(), "directory"_a)
         .def("use_lists", &use_lists<std::uint64_t>, "slice_bits"_a, "offsets"_a.noconvert(),
-             "postings"_a.noconvert(), "sketches"_a.noconvert().none());
+             "postings"_a.noconvert(), "sketches"_a.noconvert().none(),
+             "values"_a.noconvert().none(), "directory"_a);
 
     module.def(
-        "has_sketches", [](std::size_t bits) { return slicing_of(bits, 1).has_sketches(); },
+        "has_sketches", [](std::size_t bits) { return slicing_of(bits, std::size_t{1}).has_sketches(); },
         "bits"_a);
 
-    module.def(
-        "slice_widths",
-        [](std::size_t bits, std::size_t slice_bits) {
-            expect(bits > 0 && slice_bits > 0, "slices of no width");  // those of tables are wider
-            const search::Slicing slicing(bits, slice_bits);
-            std::vector<std::size_t> widths;
-            for (std::size_t position = 0; position < slicing.count(); ++position)
-                widths.push_back(slicing.width(position));
-            return widths;
-        },
-        "bits"_a, "slice_bits"_a);
+    module.def("slice_widths", &widths_of, "bits"_a, "slice_bits"_a);
 
     module.def("lists_near", &search::lists_near, "width"_a, "expand"_a);
 
@@ -351,7 +396,7 @@ void bind_slices(nb::module_& module) {
 
     module.def(
         "slice_levels",
-        [](const SignatureArray& rows, const SignatureArray& queries, std::size_t slice_bits,
+        [](const SignatureArray& rows, const SignatureArray& queries, const Cut& slice_bits,
            std::uint32_t radius, const OutputArray<std::int64_t, 3>& levels,
            const OutputArray<std::int64_t, 3>& near) {
             const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
@@ -368,7 +413,7 @@ void bind_slices(nb::module_& module) {
 
     module.def(
         "slice_scores",
-        [](const SignatureArray& rows, const SignatureArray& queries, std::size_t slice_bits,
+        [](const SignatureArray& rows, const SignatureArray& queries, const Cut& slice_bits,
            const OutputArray<std::int32_t, 3>& scores) {
             const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
             expect(rows.shape(1) == queries.shape(1), "queries of another width than rows");
@@ -383,14 +428,14 @@ void bind_slices(nb::module_& module) {
 
     module.def(
         "optimistic_distances",
-        [](std::size_t bits, std::size_t slice_bits, std::size_t expand) {
+        [](std::size_t bits, const Cut& slice_bits, std::size_t expand) {
             return to_numpy(search::optimistic_distances(slicing_of(bits, slice_bits), expand));
         },
         "bits"_a, "slice_bits"_a, "expand"_a);
 
     module.def(
         "slice_proofs",
-        [](std::size_t bits, std::size_t slice_bits, std::size_t expand, std::size_t admit,
+        [](std::size_t bits, const Cut& slice_bits, std::size_t expand, std::size_t admit,
            const ScoreArray& rest, const ScoreArray& kth,
            const OutputArray<std::uint8_t, 1>& proven) {
             const auto slicing = slicing_of(bits, slice_bits);

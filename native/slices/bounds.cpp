@@ -35,25 +35,33 @@ bool nothing_is_nearer(const Slicing& slicing, const std::vector<std::int32_t>& 
 }
 
 std::vector<std::int32_t> optimistic_distances(const Slicing& slicing, std::size_t expand) {
-    const std::size_t bits = slicing.bits(), widest = slicing.widest();
-    std::size_t wide = 0;
-    while (wide < slicing.count() && slicing.width(wide) == widest)
-        ++wide;
-    const std::size_t narrow = slicing.count() - wide;
-    const std::size_t narrow_width = widest - 1;
-    const auto unseen = [&](std::size_t count, std::size_t width) {
-        return count * std::min(expand + 1, width);
-    };
-    // With `a` wide and `b` narrow slices seen, a score S leaves their width less S, and each slice
-    // that was not seen has at least one bit more than was looked for.
-    std::vector<std::int32_t> least(bits + 1, static_cast<std::int32_t>(bits));
-    for (std::size_t a = 0; a <= wide; ++a)
-        for (std::size_t b = 0; b <= narrow; ++b) {
-            const std::size_t seen = a * widest + b * narrow_width;
-            const std::size_t total =
-                seen + unseen(wide - a, widest) + unseen(narrow - b, narrow_width);
-            least[seen] = std::min(least[seen], static_cast<std::int32_t>(total));
-        }
+    const std::size_t bits = slicing.bits();
+    // With some slices seen, a score S leaves their width less S, and each slice that was not seen
+    // has at least one bit more than was looked for. Of slices of one width, how many are seen
+    // counts; sums of widths that were seen are built up width by width.
+    std::size_t numbers[Slicing::kMostSliceBits + 1] = {};
+    for (std::size_t position = 0; position < slicing.count(); ++position)
+        ++numbers[slicing.width(position)];
+    constexpr std::int32_t kNever = INT32_MAX;
+    std::vector<std::int32_t> least(bits + 1, kNever), before;
+    least[0] = 0;
+    for (std::size_t width = 1; width <= Slicing::kMostSliceBits; ++width) {
+        if (numbers[width] == 0)
+            continue;
+        before.assign(bits + 1, kNever);
+        before.swap(least);
+        for (std::size_t seen = 0; seen <= bits; ++seen)
+            for (std::size_t more = 0; before[seen] != kNever && more <= numbers[width]; ++more) {
+                const std::size_t unseen = (numbers[width] - more) * std::min(expand + 1, width);
+                std::int32_t& total = least[seen + more * width];
+                total = std::min(total, before[seen] + static_cast<std::int32_t>(unseen));
+            }
+    }
+    for (std::size_t seen = 0; seen <= bits; ++seen)
+        if (least[seen] == kNever)
+            least[seen] = static_cast<std::int32_t>(bits);
+        else
+            least[seen] += static_cast<std::int32_t>(seen);
     for (std::size_t score = bits; score-- > 0;)
         least[score] = std::min(least[score], least[score + 1]);
     for (std::size_t score = 0; score <= bits; ++score)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 namespace lookalike::search {
 
@@ -21,12 +23,34 @@ struct Column {
     std::uint16_t* sketches;  // or null
 };
 
+// The bits of a slice that tell which lists a row is in.
+std::uint32_t told_value(const Slicing& slicing, const std::uint8_t* signature,
+                         std::size_t position) {
+    return slicing.value(signature, position) >> slicing.untold(position);
+}
+
+// Puts rows whose values have the same told bits in the order of their values, and writes those.
+// Rows of a value keep their order.
+template <class Row>
+void order_by_value(const Slicing& slicing, const Signatures& signatures, std::size_t position,
+                    std::size_t count, Row* rows, std::uint16_t* sketches, std::uint32_t* values) {
+    std::vector<std::pair<std::uint32_t, Row>> both;
+    for (std::size_t at = 0; at < count; ++at)
+        both.emplace_back(slicing.value(signatures.row(rows[at]), position), rows[at]);
+    std::sort(both.begin(), both.end());  // rows ascend
+    for (std::size_t at = 0; at < count; ++at) {
+        std::tie(values[at], rows[at]) = both[at];
+        if (sketches)
+            sketches[at] = slicing.sketch(signatures.row(rows[at]), position);
+    }
+}
+
 }  // namespace
 
 template <class Row>
 void build_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
                  const bits::Checkpoint& checkpoint, Row* offsets, Row* rows,
-                 std::uint16_t* sketches) {
+                 std::uint16_t* sketches, std::uint32_t* values) {
     const std::size_t positions = slicing.count();
     // At least one task a thread, even if a pass then has fewer positions.
     const std::size_t per_task = std::clamp<std::size_t>(
@@ -35,17 +59,19 @@ void build_lists(const Slicing& slicing, const Signatures& signatures, std::size
     bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
         const std::size_t first = task * per_task, end = std::min(positions, first + per_task);
         std::vector<Column<Row>> columns;
-        for (std::size_t position = first; position < end; ++position)
-            columns.push_back({position, slicing.start(position) / 8, slicing.start(position) % 8,
-                               (1u << slicing.width(position)) - 1,
+        for (std::size_t position = first; position < end; ++position) {
+            const std::size_t start = slicing.start(position) + slicing.untold(position);
+            columns.push_back({position, start / 8, start % 8,
+                               low_bits(slicing.width(position) - slicing.untold(position)),
                                offsets + slicing.lists_before(position),
                                rows + position * signatures.count,
                                sketches ? sketches + position * signatures.count : nullptr});
+        }
         const std::uint8_t* const last = signatures.data + signatures.count * signatures.bytes - 8;
         const auto value = [&](std::size_t row, const Column<Row>& column) {
             const std::uint8_t* const from = signatures.row(row) + column.byte;
             if (from > last) [[unlikely]]  // eight bytes from here would leave the collection
-                return slicing.value(signatures.row(row), column.position);
+                return told_value(slicing, signatures.row(row), column.position);
             std::uint64_t word;
             std::memcpy(&word, from, 8);
             return static_cast<std::uint32_t>(word >> column.shift) & column.mask;
@@ -68,6 +94,19 @@ void build_lists(const Slicing& slicing, const Signatures& signatures, std::size
                 if (column.sketches)
                     column.sketches[place] = slicing.sketch(signatures.row(row), column.position);
             }
+        for (const Column<Row>& column : columns) {
+            if (values == nullptr)
+                break;
+            std::uint32_t* const own = values + column.position * signatures.count;
+            for (std::size_t at = 0; at <= column.mask; ++at) {
+                const std::size_t begin = column.offsets[at];
+                const std::size_t stop =
+                    at == column.mask ? signatures.count : column.offsets[at + 1];
+                order_by_value(slicing, signatures, column.position, stop - begin,
+                               column.rows + begin,
+                               column.sketches ? column.sketches + begin : nullptr, own + begin);
+            }
+        }
     });
 }
 
@@ -83,7 +122,7 @@ void count_lists(const Slicing& slicing, const Signatures& signatures, std::size
         for (std::size_t row = 0; row < signatures.count; ++row)
             for (std::size_t position = first; position < end; ++position)
                 ++offsets[slicing.lists_before(position) +
-                          slicing.value(signatures.row(row), position)];
+                          told_value(slicing, signatures.row(row), position)];
         for (std::size_t position = first; position < end; ++position)
             std::exclusive_scan(offsets + slicing.lists_before(position),
                                 offsets + slicing.lists_before(position + 1),
@@ -94,7 +133,8 @@ void count_lists(const Slicing& slicing, const Signatures& signatures, std::size
 template <class Row>
 void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
                 const bits::Checkpoint& checkpoint, const Row* offsets, std::size_t first,
-                std::size_t end, Row* rows, std::size_t room, std::uint16_t* sketches) {
+                std::size_t end, Row* rows, std::size_t room, std::uint16_t* sketches,
+                std::uint32_t* values) {
     // Positions that have some of the lists, and the place of their first posting.
     struct Part {
         std::size_t position, first, end, place;  // lists of the position, by value
@@ -127,7 +167,8 @@ void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_
         for (std::size_t row = 0; row < signatures.count; ++row)
             for (std::size_t at = first_part; at < end_part; ++at) {
                 const Part& part = parts[at];
-                const std::size_t value = slicing.value(signatures.row(row), part.position);
+                const std::size_t value =
+                    told_value(slicing, signatures.row(row), part.position);
                 if (value < part.first || value >= part.end)
                     continue;
                 const std::size_t to = places[at - first_part][value - part.first]++;
@@ -137,6 +178,15 @@ void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_
                 if (sketches)
                     sketches[to] = slicing.sketch(signatures.row(row), part.position);
             }
+        for (std::size_t at = first_part; values != nullptr && at < end_part; ++at) {
+            const Part& part = parts[at];
+            std::size_t begin = part.place;
+            for (const std::size_t stop : places[at - first_part]) {  // where its list has ended
+                order_by_value(slicing, signatures, part.position, stop - begin, rows + begin,
+                               sketches ? sketches + begin : nullptr, values + begin);
+                begin = stop;
+            }
+        }
     });
 }
 
@@ -149,7 +199,8 @@ void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& par
         count += part.count;
     bits::share_out(slicing.count(), threads, checkpoint, [&](std::size_t, std::size_t position) {
         std::size_t at = 0;
-        const std::size_t values = std::size_t{1} << slicing.width(position);
+        const std::size_t values =
+            slicing.lists_before(position + 1) - slicing.lists_before(position);
         for (std::size_t value = 0; value < values; ++value) {
             offsets[slicing.lists_before(position) + value] = static_cast<Row>(at);
             std::size_t shift = 0;
@@ -169,19 +220,19 @@ void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& par
 }
 
 template void build_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
-                          std::uint32_t*, std::uint32_t*, std::uint16_t*);
+                          std::uint32_t*, std::uint32_t*, std::uint16_t*, std::uint32_t*);
 template void build_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
-                          std::uint64_t*, std::uint64_t*, std::uint16_t*);
+                          std::uint64_t*, std::uint64_t*, std::uint16_t*, std::uint32_t*);
 template void count_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
                           std::uint32_t*);
 template void count_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
                           std::uint64_t*);
 template void fill_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
                          const std::uint32_t*, std::size_t, std::size_t, std::uint32_t*,
-                         std::size_t, std::uint16_t*);
+                         std::size_t, std::uint16_t*, std::uint32_t*);
 template void fill_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
                          const std::uint64_t*, std::size_t, std::size_t, std::uint64_t*,
-                         std::size_t, std::uint16_t*);
+                         std::size_t, std::uint16_t*, std::uint32_t*);
 template void merge_lists(const Slicing&, const std::vector<SliceLists<std::uint32_t>>&,
                           std::size_t, const bits::Checkpoint&, std::uint32_t*, std::uint32_t*,
                           std::uint16_t*);

@@ -46,7 +46,7 @@ struct CountedSlice {
     // Calls take(value) for each of them.
     template <class Take>
     void each_variant(std::size_t ones, Take take) const {
-        const std::uint32_t free = ~mask & ((1u << width) - 1);
+        const std::uint32_t free = ~mask & low_bits(width);
         const Variants flips(counted, ones);
         for (std::size_t at = ones == 0 ? 0 : flips.ends[ones - 1]; at < flips.ends[ones]; ++at) {
             const std::uint32_t flipped = value ^ spread(flips.values[at]);

@@ -52,7 +52,7 @@ double list_cost(const std::vector<Segment>& segments, const SlicedQuery& query,
                         const auto bits = static_cast<double>(width);
                         const double length =
                             std::max(near / bits, static_cast<double>(lists.count) /
-                                                      static_cast<double>(1u << width));
+                                                      static_cast<double>(std::uint64_t{1} << width));
                         number += bits;
                         postings += near;
                         for (std::size_t ones = 2; ones <= std::min(expand, width); ++ones) {
@@ -164,7 +164,7 @@ class TopSearch {
             round.score(near, blocks, 0, list_threads_, checkpoint_, chosen.counters);
             if (now.explain)
                 chosen.counters.candidates = round.count_candidates();
-            chosen.reranked = round.choose_best(chosen.counters);
+            chosen.reranked = round.choose_best(optimistic, chosen.counters);
             reranking.run(list_threads_, checkpoint_);
             chosen.rest = round.rest;
             if (const std::uint32_t least = lowest_doubtful(optimistic, chosen.rest, kth(nearest));
@@ -239,7 +239,7 @@ class TopSearch {
                 Reranking& reranking, Chosen& chosen) const {
         const bool complete = reading_.expand == settings_.expand;
         if (complete && segments_.size() == 1 && blocks[0] && blocks[0]->can_choose() &&
-            !settings_.explain) {
+            !settings_.explain && settings_.cull == Cull::pessimistic) {
             chosen.rest =
                 blocks[0]->choose(at, place, settings_.rerank, reranking, chosen.counters);
             chosen.reranked = static_cast<std::size_t>(chosen.counters.reranked);
@@ -249,7 +249,7 @@ class TopSearch {
         round.score(*near_, blocks, at, list_threads_, checkpoint_, chosen.counters);
         if (settings_.explain)
             chosen.counters.candidates = round.count_candidates();
-        chosen.reranked = round.choose_best(chosen.counters);
+        chosen.reranked = round.choose_best(optimistic_, chosen.counters);
         chosen.rest = round.rest;
     }
 
@@ -348,8 +348,12 @@ void scan_part(const Slicing& slicing, const std::vector<Segment>& segments, con
 }  // namespace
 
 void slice_nearest(const Slicing& slicing, const std::vector<Segment>& segments,
-                   const Signatures& queries, const NearestSettings& settings, std::size_t threads,
+                   const Signatures& queries, const NearestSettings& asked, std::size_t threads,
                    const bits::Checkpoint& checkpoint, const NearestOutput& output) {
+    // A slice that may differ in all its bits makes every signature a candidate.
+    NearestSettings settings = asked;
+    if (settings.admit >= slicing.narrowest())
+        settings.admit = std::max(settings.admit, settings.expand);
     std::vector<std::uint8_t> scanned(queries.count);
     if (settings.or_scan) {
         const double scan = scan_cost(segments, queries.bytes);

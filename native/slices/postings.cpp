@@ -61,7 +61,7 @@ bool PostingBlock::is_for(const Segment& segment, const Neighborhood& near, std:
     const Slicing& slicing = near.slicing;
     const auto rows = static_cast<double>(segment.collection.count);
     const double postings = postings_expected(slicing, segment.collection.count, expand);
-    if (!segment.has_lists())
+    if (!segment.has_lists() || slicing.widest() >> kAmountBits != 0)
         return false;
     if (postings <= rows * kTableShare)
         return true;
@@ -85,7 +85,7 @@ PostingBlock::PostingBlock(const Segment& segment, std::span<const SlicedQuery> 
            static_cast<double>(segment.collection.count) * kTableShare),
       narrow_(segment.collection.count >> (32 - kLabelBits) == 0) {
     const Slicing& slicing = near.slicing;
-    const std::size_t narrowest = slicing.width(slicing.count() - 1);
+    const std::size_t narrowest = slicing.narrowest();
     most_amount_ = static_cast<std::uint32_t>(slicing.widest());
     least_amount_ = static_cast<std::uint32_t>(narrowest - std::min(narrowest, settings.expand));
     all_count_ = least_amount_ > 0 && settings.expand <= settings.admit;

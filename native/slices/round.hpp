@@ -134,7 +134,11 @@ class Round {
 
     // Hands the best `rerank` candidates on to be re-ranked, and returns how many that are.
     // Afterwards `rest` is the best score among the others, or more, or nothing if there are none.
-    std::size_t choose_best(Counters& counters) {
+    std::size_t choose_best(const std::vector<std::int32_t>& optimistic, Counters& counters) {
+        if (settings_.cull != Cull::pessimistic) {
+            choose_culled(optimistic);
+            return hand_on(candidates_, counters);
+        }
         const bool exactly_known = std::none_of(scored_.begin(), scored_.end(),
                                                 [](const auto& part) { return part.dense(); });
         if (exactly_known)
@@ -296,6 +300,76 @@ class Round {
         if (more)
             rest = least;
         return more;
+    }
+
+    // Calls visit(segment, row, score) for all candidates.
+    template <class Visit>
+    void each_candidate(Visit visit) {
+        const std::uint32_t least = 1;
+        for (std::size_t number = 0; number < segments_.size(); ++number)
+            scored_[number].each(
+                segments_[number], least,
+                [&](std::uint64_t row, std::uint32_t score) { visit(number, row, score); });
+    }
+
+    // Chooses by what scores allow, which is not in the order of scores.
+    void choose_culled(const std::vector<std::int32_t>& optimistic) {
+        const std::size_t bits = query_.slicing.bits();
+        Histogram histogram(bits);
+        each_candidate(
+            [&](std::size_t, std::uint64_t, std::uint32_t score) { histogram.add(score); });
+        std::vector<std::uint32_t> scores;  // that there are, best first
+        for (std::size_t score = bits; score > 0; --score)
+            if (histogram.of(score) != 0)
+                scores.push_back(static_cast<std::uint32_t>(score));
+        std::vector<std::uint8_t> kept(bits + 1);
+        std::uint32_t last = 0;        // a score of which some are kept, by id
+        std::size_t last_kept = 0;
+        if (settings_.cull == Cull::both) {
+            std::size_t above = 0;
+            auto kth = static_cast<std::int64_t>(bits);  // what the k-th is at most away
+            for (const std::uint32_t score : scores)
+                if ((above += histogram.of(score)) >= settings_.k) {
+                    kth -= score;
+                    break;
+                }
+            for (const std::uint32_t score : scores)
+                kept[score] = optimistic[score] <= kth;
+        } else {
+            std::stable_sort(scores.begin(), scores.end(), [&](std::uint32_t a, std::uint32_t b) {
+                return optimistic[a] < optimistic[b];
+            });
+            std::size_t room = settings_.rerank;
+            for (const std::uint32_t score : scores) {
+                const std::size_t here = histogram.of(score);
+                if (here > room) {
+                    rest = std::max(rest.value_or(0), score);
+                    if (room != 0) {
+                        last = score;
+                        last_kept = room;
+                    }
+                    room = 0;
+                    continue;
+                }
+                kept[score] = 1;
+                room -= here;
+            }
+        }
+        std::vector<Candidate> ties;
+        each_candidate([&](std::size_t number, std::uint64_t row, std::uint32_t score) {
+            if (kept[score] == 0 && score != last)
+                return;
+            (score == last ? ties : candidates_)
+                .push_back({score, static_cast<std::uint32_t>(number), row,
+                            segments_[number].collection.id(row)});
+        });
+        if (last_kept != 0) {
+            const auto end = ties.begin() + static_cast<std::ptrdiff_t>(last_kept);
+            std::nth_element(ties.begin(), end, ties.end());
+            candidates_.insert(candidates_.end(), ties.begin(), end);
+        }
+        if (candidates_.size() > settings_.rerank)
+            keep_best(1);
     }
 
     // Keeps the best `rerank` of the candidates, which are all that have a score from `least` up.

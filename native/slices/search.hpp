@@ -24,6 +24,14 @@ struct Segment {
     bool is_removed(std::size_t row) const { return removed != nullptr && removed[row] != 0; }
 };
 
+// Which candidates get their true distance. A score says how near a signature may be (optimistic)
+// and how far away (pessimistic: as many bits as do not add to the score).
+enum class Cull {
+    pessimistic,  // the `rerank` nearest by the pessimistic distance: those with the best scores
+    optimistic,   // the `rerank` nearest by the optimistic distance, then by score
+    both,         // those that may be nearer than the k-th is at most; at most `rerank`, by score
+};
+
 struct NearestSettings {
     std::size_t k;
     std::size_t
@@ -34,6 +42,7 @@ struct NearestSettings {
     bool or_scan;        // scan where lists would take longer
     bool explain;        // count candidates, which takes a sweep over all scores
     bool by_score;       // no true distances: the k best by (score, id) are the answer
+    Cull cull = Cull::pessimistic;
 };
 
 // One row per query each; unused places are -1.
@@ -51,8 +60,8 @@ struct NearestOutput {
 };
 
 // Candidate: a signature that has a slice within `admit` bits of the query's. Score: the sum, over
-// slices within `expand` bits, of the bits that agree. The `rerank` best by (score, id) get their
-// true distance; of those the k nearest by (distance, id) are the answer. It does not depend on the
+// slices within `expand` bits, of the bits that agree. The `rerank` best by (score, id), or those
+// that `cull` says, get their true distance; of those the k nearest by (distance, id) are the answer. It does not depend on the
 // number of threads, nor on how the collection is cut into segments. Where a query is scanned, all
 // bits are compared, as if slices of any number of differing bits had been read.
 // By score, the k best by (score, id) are the answer, in that order, and nothing is proven.

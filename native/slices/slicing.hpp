@@ -10,39 +10,63 @@
 
 namespace lookalike::search {
 
-// As few slices of at most `slice_bits` bits as cover the signature, as equal as can be: the first
-// ones have w bits, the others w - 1.
+// The lowest bits of a word.
+inline std::uint32_t low_bits(std::size_t width) {
+    return static_cast<std::uint32_t>((std::uint64_t{1} << width) - 1);
+}
+
+// Slices of a signature, one behind the other from its first bit on. They need not reach its end:
+// bits behind them count in distances, but no list is about them.
 class Slicing {
   public:
-    static constexpr std::size_t kMostSliceBits = 28;
+    static constexpr std::size_t kMostSliceBits = 32;
 
+    // As few slices of at most `slice_bits` bits as cover the signature, as equal as can be: the
+    // first ones have w bits, the others w - 1.
     Slicing(std::size_t bits, std::size_t slice_bits)
-        : bits_(bits),
-          count_((bits + slice_bits - 1) / slice_bits),
-          wide_(bits % count_),
-          narrow_width_(bits / count_) {}
+        : Slicing(bits, equal_widths(bits, slice_bits)) {}
+
+    // Slices of these widths. Lists of a position are found by the highest `directory` bits of a
+    // value, or by all if it has fewer.
+    Slicing(std::size_t bits, const std::vector<std::size_t>& widths,
+            std::size_t directory = kMostSliceBits)
+        : bits_(bits) {
+        slices_.reserve(widths.size() + 1);
+        std::size_t start = 0, lists = 0;
+        for (const std::size_t width : widths) {
+            const std::size_t told = std::min(width, directory);
+            slices_.push_back({start, width, width - told, lists});
+            start += width;
+            lists += std::size_t{1} << std::min<std::size_t>(told, 48);  // wider ones have no lists
+            widest_ = std::max(widest_, width);
+            narrowest_ = std::min(narrowest_, width);
+        }
+        slices_.push_back({start, 0, 0, lists});
+    }
 
     bool operator==(const Slicing&) const = default;
 
-    std::size_t bits() const { return bits_; }
-    std::size_t count() const { return count_; }
-    std::size_t width(std::size_t position) const {
-        return narrow_width_ + (position < wide_ ? 1 : 0);
-    }
-    std::size_t widest() const { return width(0); }
-    std::size_t start(std::size_t position) const {
-        return position * narrow_width_ + (position < wide_ ? position : wide_);
+    std::size_t bits() const { return bits_; }  // of a signature
+    std::size_t count() const { return slices_.size() - 1; }
+    std::size_t width(std::size_t position) const { return slices_[position].width; }
+    std::size_t widest() const { return widest_; }
+    std::size_t narrowest() const { return narrowest_; }
+    std::size_t start(std::size_t position) const { return slices_[position].start; }
+
+    // The lowest bits of a value that do not tell where its list is looked for.
+    std::size_t untold(std::size_t position) const { return slices_[position].untold; }
+    bool is_dense() const {
+        return std::all_of(slices_.begin(), slices_.end(),
+                           [](const Slice& one) { return one.untold == 0; });
     }
 
-    // How many lists there are at positions before this one.
-    std::size_t lists_before(std::size_t position) const {
-        const std::size_t wide = position < wide_ ? position : wide_;
-        return (wide << widest()) + ((position - wide) << narrow_width_);
-    }
+    // How many places of a directory there are at positions before this one: one for each list, or
+    // for all lists whose values differ in untold bits.
+    std::size_t lists_before(std::size_t position) const { return slices_[position].lists_before; }
 
     std::uint32_t value(const std::uint8_t* signature, std::size_t position) const {
         return static_cast<std::uint32_t>(bits_from(signature, bits_ / 8, start(position))) &
-               ((1u << width(position)) - 1);
+               low_bits(width(position));
     }
 
     // Sketches: kSketchBits bits beside a slice, kept with each posting, tell most rows of a list
@@ -61,9 +85,21 @@ class Slicing {
     }
 
   private:
-    std::size_t bits_, count_;
-    std::size_t wide_;          // the number of slices that have a bit more
-    std::size_t narrow_width_;  // than this
+    struct Slice {
+        std::size_t start, width, untold, lists_before;
+        bool operator==(const Slice&) const = default;
+    };
+
+    static std::vector<std::size_t> equal_widths(std::size_t bits, std::size_t slice_bits) {
+        const std::size_t count = (bits + slice_bits - 1) / slice_bits;
+        std::vector<std::size_t> widths(count, bits / count);
+        std::fill_n(widths.begin(), bits % count, bits / count + 1);
+        return widths;
+    }
+
+    std::size_t bits_;
+    std::size_t widest_ = 0, narrowest_ = SIZE_MAX;
+    std::vector<Slice> slices_;  // and one behind the last
 };
 
 // All values of `width` bits with up to `most` ones, by number of ones: xor one with a slice's

@@ -179,7 +179,7 @@ class SegmentWithin {
     // Values that differ in exactly `ones` bits.
     std::span<const std::uint32_t> variants(std::size_t position, std::size_t ones) {
         const std::size_t width = slicing_.width(position);
-        auto& known = variants_[width == slicing_.widest() ? 0 : 1];
+        auto& known = variants_[width];
         if (!known || known->ends.size() <= ones)
             known.emplace(width, ones);
         const std::size_t begin = ones == 0 ? 0 : known->ends[ones - 1];
@@ -317,7 +317,7 @@ class SegmentWithin {
     std::uint32_t radius_;
     std::size_t together_;
     Kernels kernels_;
-    std::optional<Variants> variants_[2];  // for both widths
+    std::optional<Variants> variants_[Slicing::kMostSliceBits + 1];  // for each width
 };
 
 }  // namespace

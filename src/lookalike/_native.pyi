@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+Cut: TypeAlias = int | list[int] | tuple[int, ...]
+
 __version__: str
 unicode_version: str
 
@@ -367,14 +369,16 @@ class Segment:
     ) -> None: ...
     def use_lists(
         self,
-        slice_bits: int,
+        slice_bits: Cut,
         offsets: NDArray[Any],
         postings: NDArray[Any],
         sketches: NDArray[np.uint16] | None,
+        values: NDArray[np.uint32] | None,
+        directory: int,
     ) -> None: ...
 
 def has_sketches(bits: int) -> bool: ...
-def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
+def slice_widths(bits: int, slice_bits: Cut) -> list[int]: ...
 def lists_near(width: int, expand: int) -> float: ...
 def expected_work(
     bits: int,
@@ -388,7 +392,7 @@ def expected_work(
 def slice_levels(
     rows: NDArray[np.uint8],
     queries: NDArray[np.uint8],
-    slice_bits: int,
+    slice_bits: Cut,
     radius: int,
     levels: NDArray[np.int64],
     near: NDArray[np.int64],
@@ -396,13 +400,13 @@ def slice_levels(
 def slice_scores(
     rows: NDArray[np.uint8],
     queries: NDArray[np.uint8],
-    slice_bits: int,
+    slice_bits: Cut,
     scores: NDArray[np.int32],
 ) -> None: ...
-def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
+def optimistic_distances(bits: int, slice_bits: Cut, expand: int) -> NDArray[np.int32]: ...
 def slice_proofs(
     bits: int,
-    slice_bits: int,
+    slice_bits: Cut,
     expand: int,
     admit: int,
     rest: NDArray[np.int32],
@@ -411,33 +415,42 @@ def slice_proofs(
 ) -> None: ...
 def build_lists(
     rows: NDArray[np.uint8],
-    slice_bits: int,
+    slice_bits: Cut,
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
     sketches: NDArray[np.uint16] | None,
+    values: NDArray[np.uint32] | None,
+    directory: int,
 ) -> None: ...
 def count_lists(
-    rows: NDArray[np.uint8], slice_bits: int, threads: int, offsets: NDArray[Any]
+    rows: NDArray[np.uint8], slice_bits: Cut, threads: int, offsets: NDArray[Any], directory: int
 ) -> None: ...
 def fill_lists(
     rows: NDArray[np.uint8],
-    slice_bits: int,
+    slice_bits: Cut,
     threads: int,
     offsets: NDArray[Any],
     first: int,
     end: int,
     postings: NDArray[Any],
     sketches: NDArray[np.uint16] | None,
+    values: NDArray[np.uint32] | None,
+    directory: int,
 ) -> None: ...
 def merge_lists(
     segments: list[Segment],
-    slice_bits: int,
+    slice_bits: Cut,
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
     sketches: NDArray[np.uint16] | None,
 ) -> None: ...
+
+class Cull(Enum):
+    pessimistic = 0
+    optimistic = 1
+    both = 2
 
 class NearestSettings:
     def __init__(
@@ -451,6 +464,7 @@ class NearestSettings:
         or_scan: bool,
         explain: bool,
         by_score: bool = False,
+        cull: Cull = ...,
     ) -> None: ...
 
 class NearestAnswer:
@@ -467,7 +481,7 @@ class NearestAnswer:
 
 def slice_nearest(
     segments: list[Segment],
-    slice_bits: int,
+    slice_bits: Cut,
     queries: NDArray[np.uint8],
     settings: NearestSettings,
     threads: int,
@@ -475,7 +489,7 @@ def slice_nearest(
 ) -> None: ...
 def slice_within(
     segments: list[Segment],
-    slice_bits: int,
+    slice_bits: Cut,
     queries: NDArray[np.uint8],
     radius: int,
     limit: int,
@@ -483,7 +497,7 @@ def slice_within(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]: ...
 def slice_nearest_masked(
     segments: list[Segment],
-    slice_bits: int,
+    slice_bits: Cut,
     queries: NDArray[np.uint8],
     masks: NDArray[np.uint8],
     k: int,
@@ -494,7 +508,7 @@ def slice_nearest_masked(
 ) -> NDArray[np.int64]: ...
 def slice_within_masked(
     segments: list[Segment],
-    slice_bits: int,
+    slice_bits: Cut,
     queries: NDArray[np.uint8],
     masks: NDArray[np.uint8],
     radius: int,

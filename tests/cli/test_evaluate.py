@@ -148,3 +148,21 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("option", ["--expand=a", "--slice-bits=", "--admit=none", "-k=x"])
 def test_wrong_usage(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert option.partition("=")[0] in refused(["evaluate", "some.npy", option], capsys)
+
+
+def test_signers_are_measured_on_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    lines = [{"text": f"a text about number {n // 2} and {n % 2 * 'one'} word"} for n in range(60)]
+    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    given = ["evaluate", str(corpus), "--signer", "simhash:64,topsig:256", "--threshold", "0.8"]
+    assert main([*given, "--json", "-o", str(tmp_path / "report")]) == 0
+    found = json.loads(capsys.readouterr().out)["signers"]
+    assert [option["bits"] for option in found["options"]] == [64, 256]
+    assert (tmp_path / "report" / "evaluation.json").exists()
+    for wrong, message in (
+        (["--signer", "simhash:many"], "expected NAME, NAME:BITS"),
+        (["--signer", "suggested", "--expand", "1"], "does nothing with --signer"),
+        (["--leave-out"], "needs --signer"),
+    ):
+        assert main(["evaluate", str(corpus), *wrong]) == 2
+        assert message in capsys.readouterr().err

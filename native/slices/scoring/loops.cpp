@@ -313,11 +313,19 @@ std::uint32_t compare_one(const std::uint8_t* signature, const ComparedSlices& q
 
 #if defined(__AVX512VPOPCNTDQ__)
 constexpr std::size_t kWidestGathered = 25;  // a word of 32 bits has it, whatever bit it begins at
+constexpr std::size_t kHeldBytes = 128;      // of a signature, in two registers
 
-// The same for 16 slices at a time, none of which is wider than that.
+// Adds the bits that agree in 16 slices, where those that differ are in range.
+__m512i added(__m512i sum, __m512i flips, __m512i widths, __m512i first, __m512i range) {
+    const __m512i ones = _mm512_popcnt_epi32(flips);
+    const __mmask16 counts = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(ones, first), range);
+    return _mm512_mask_add_epi32(sum, counts, sum, _mm512_sub_epi32(widths, ones));
+}
+
+// The same for 16 slices at a time, none of which is wider than kWidestGathered.
 std::uint32_t compare_gathered(const std::uint8_t* signature, const ComparedSlices& query) {
     const __m512i last = _mm512_set1_epi32(static_cast<int>(query.bytes) - 4);
-    const __m512i first_ones = _mm512_set1_epi32(static_cast<int>(query.above + 1));
+    const __m512i first = _mm512_set1_epi32(static_cast<int>(query.above + 1));
     const __m512i range = _mm512_set1_epi32(static_cast<int>(query.up_to - query.above));
     __m512i sum = _mm512_setzero_si512();
     for (std::size_t at = 0; at < query.count; at += 16) {
@@ -329,32 +337,174 @@ std::uint32_t compare_gathered(const std::uint8_t* signature, const ComparedSlic
         const __m512i flips =
             _mm512_and_si512(_mm512_xor_si512(there, _mm512_loadu_si512(query.values + at)),
                              _mm512_loadu_si512(query.masks + at));
-        const __m512i ones = _mm512_popcnt_epi32(flips);
-        const __mmask16 counts = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(ones, first_ones), range);
-        sum = _mm512_mask_add_epi32(sum, counts, sum,
-                                    _mm512_sub_epi32(_mm512_loadu_si512(query.widths + at), ones));
+        sum = added(sum, flips, _mm512_loadu_si512(query.widths + at), first, range);
     }
     return static_cast<std::uint32_t>(_mm512_reduce_add_epi32(sum));
 }
+
+// A signature that two registers hold.
+struct HeldSignature {
+    __m512i low, high;
+
+    HeldSignature(const std::uint8_t* signature, std::size_t bytes)
+        : low(_mm512_maskz_loadu_epi8(there(bytes), signature)),
+          high(bytes <= 64 ? _mm512_setzero_si512()
+                           : _mm512_maskz_loadu_epi8(there(bytes - 64), signature + 64)) {}
+
+  private:
+    static __mmask64 there(std::size_t bytes) {
+        return bytes >= 64 ? ~__mmask64{0} : (__mmask64{1} << bytes) - 1;
+    }
+};
+
+// The same for such signatures, 16 slices at a time: the words in which a slice begins and ends are
+// put beside each other.
+class PermutedSlices {
+  public:
+    static bool fits(const ComparedSlices& query) {
+        return query.widest <= 17 && query.bytes <= kHeldBytes;
+    }
+
+    explicit PermutedSlices(const ComparedSlices& query) {
+        // A slice that ends in the last word has no bits in the next, whichever that is.
+        for (std::size_t at = 0; at < query.count; ++at) {
+            const std::uint32_t word = query.starts[at] / 16;
+            words_[at] = word | (word + 1) << 16;
+            shifts_[at] = query.starts[at] % 16;
+        }
+    }
+
+    std::uint32_t operator()(const std::uint8_t* signature, const ComparedSlices& query) const {
+        const HeldSignature held(signature, query.bytes);
+        const __m512i first = _mm512_set1_epi32(static_cast<int>(query.above + 1));
+        const __m512i range = _mm512_set1_epi32(static_cast<int>(query.up_to - query.above));
+        __m512i sum = _mm512_setzero_si512();
+        for (std::size_t at = 0; at < query.count; at += 16) {
+            const __m512i pairs = _mm512_srlv_epi32(
+                _mm512_permutex2var_epi16(held.low, _mm512_load_si512(words_ + at), held.high),
+                _mm512_load_si512(shifts_ + at));
+            const __m512i flips =
+                _mm512_and_si512(_mm512_xor_si512(pairs, _mm512_loadu_si512(query.values + at)),
+                                 _mm512_loadu_si512(query.masks + at));
+            sum = added(sum, flips, _mm512_loadu_si512(query.widths + at), first, range);
+        }
+        return static_cast<std::uint32_t>(_mm512_reduce_add_epi32(sum));
+    }
+
+  private:
+    alignas(64) std::uint32_t words_[8 * kHeldBytes] = {};
+    alignas(64) std::uint32_t shifts_[8 * kHeldBytes] = {};
+};
+
+// The same for at most 64 slices of at most 16 bits, 32 at a time. `aligned`: each is a word.
+template <bool aligned>
+class PermutedWords {
+  public:
+    static bool fits(const ComparedSlices& query) {
+        if (query.widest > 16 || query.count > 64 || query.bytes > kHeldBytes)
+            return false;
+        for (std::size_t at = 0; aligned && at < query.count; ++at)
+            if (query.starts[at] != 16 * at)
+                return false;
+        return true;
+    }
+
+    explicit PermutedWords(const ComparedSlices& query)
+        : first_(_mm512_set1_epi16(static_cast<short>(query.above + 1))),
+          range_(_mm512_set1_epi16(static_cast<short>(query.up_to - query.above))) {
+        alignas(64) std::uint16_t parts[6][64] = {};
+        for (std::size_t at = 0; at < query.count; ++at) {
+            const std::uint32_t shift = query.starts[at] % 16;
+            parts[0][at] = static_cast<std::uint16_t>(query.starts[at] / 16);
+            parts[1][at] = static_cast<std::uint16_t>(query.starts[at] / 16 + 1);
+            parts[2][at] = static_cast<std::uint16_t>(shift);
+            parts[3][at] = static_cast<std::uint16_t>(query.values[at]);
+            parts[4][at] = static_cast<std::uint16_t>(query.masks[at]);
+            parts[5][at] = static_cast<std::uint16_t>(query.widths[at]);
+        }
+        for (std::size_t half = 0; half < 2; ++half) {
+            const auto part = [&](std::size_t which) {
+                return _mm512_load_si512(parts[which] + 32 * half);
+            };
+            // A shift of 16 makes 0: there is nothing of a slice in the next word.
+            halves_[half] = {part(0),
+                             part(1),
+                             part(2),
+                             _mm512_sub_epi16(_mm512_set1_epi16(16), part(2)),
+                             part(3),
+                             part(4),
+                             part(5)};
+        }
+    }
+
+    std::uint32_t operator()(const std::uint8_t* signature, const ComparedSlices& query) const {
+        const HeldSignature held(signature, query.bytes);
+        const __m512i sums = _mm512_add_epi16(agreeing(held, held.low, halves_[0]),
+                                              agreeing(held, held.high, halves_[1]));
+        // Each is at most 32, so that its lower byte is all of it.
+        return static_cast<std::uint32_t>(
+            _mm512_reduce_add_epi64(_mm512_sad_epu8(sums, _mm512_setzero_si512())));
+    }
+
+  private:
+    struct Half {
+        __m512i words, next, right, left, values, masks, widths;
+    };
+
+    __m512i agreeing(const HeldSignature& held, __m512i there, const Half& half) const {
+        if constexpr (!aligned)
+            there = _mm512_or_si512(
+                _mm512_srlv_epi16(_mm512_permutex2var_epi16(held.low, half.words, held.high),
+                                  half.right),
+                _mm512_sllv_epi16(_mm512_permutex2var_epi16(held.low, half.next, held.high),
+                                  half.left));
+        const __m512i flips =
+            _mm512_and_si512(_mm512_xor_si512(there, half.values), half.masks);
+        const __m512i ones = _mm512_popcnt_epi16(flips);
+        const __mmask32 counts = _mm512_cmplt_epu16_mask(_mm512_sub_epi16(ones, first_), range_);
+        return _mm512_maskz_sub_epi16(counts, half.widths, ones);
+    }
+
+    __m512i first_, range_;
+    Half halves_[2];
+};
 #endif
+
+bool compares_at_once([[maybe_unused]] const ComparedSlices& query) {
+#if defined(__AVX512VPOPCNTDQ__)
+    return PermutedSlices::fits(query);
+#else
+    return false;
+#endif
+}
 
 void compare_slices(const std::uint8_t* signatures, const ComparedSlices& query,
                     const std::uint64_t* rows, std::size_t count, std::uint32_t* scores) {
-    constexpr std::size_t kAhead = 8;
-    auto compare = compare_one;
+    constexpr std::size_t kAhead = 32;
+    // Those that lie behind each other are fetched by the processor.
+    const bool in_order = count != 0 && rows[count - 1] - rows[0] == count - 1;
+    const auto each = [&](auto compare) __attribute__((always_inline)) {
+        for (std::size_t at = 0; at < count; ++at) {
+            if (!in_order && at + kAhead < count)
+                bits::prefetch_all(signatures + rows[at + kAhead] * query.bytes, query.bytes);
+            scores[at] = compare(signatures + rows[at] * query.bytes, query);
+        }
+    };
 #if defined(__AVX512VPOPCNTDQ__)
-    if (query.widths[0] <= kWidestGathered && query.bytes >= 4)
-        compare = compare_gathered;
+    if (PermutedWords<true>::fits(query))
+        return each(PermutedWords<true>(query));
+    if (PermutedWords<false>::fits(query))
+        return each(PermutedWords<false>(query));
+    if (PermutedSlices::fits(query))
+        return each(PermutedSlices(query));
+    if (query.widest <= kWidestGathered && query.bytes >= 4)
+        return each(compare_gathered);
 #endif
-    for (std::size_t at = 0; at < count; ++at) {
-        if (at + kAhead < count)
-            bits::prefetch_all(signatures + rows[at + kAhead] * query.bytes, query.bytes);
-        scores[at] = compare(signatures + rows[at] * query.bytes, query);
-    }
+    each(compare_one);
 }
 
 constexpr ScoreLoops kLoops{collect,     count_from, near_sketches, near_words,    set_apart,
-                            count_up_to, copy_near,  keep_up_to,    compare_slices};
+                            count_up_to, copy_near,  keep_up_to,    compare_slices, compares_at_once};
 
 }  // namespace
 

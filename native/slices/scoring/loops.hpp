@@ -20,6 +20,7 @@ struct ComparedSlices {
     const std::uint32_t* masks;
     const std::uint32_t* widths;
     std::size_t count;
+    std::uint32_t widest;
     std::size_t bytes;           // of a signature
     std::uint32_t above, up_to;  // a slice counts if more bits differ than `above`, up to `up_to`
 };
@@ -57,6 +58,8 @@ struct [[gnu::visibility("hidden")]] ScoreLoops {
     // The bits that agree in slices that count, of each of these rows.
     void (*compare_slices)(const std::uint8_t* signatures, const ComparedSlices& query,
                            const std::uint64_t* rows, std::size_t count, std::uint32_t* scores);
+    // Whether that is done for many slices of a row at once.
+    bool (*compares_at_once)(const ComparedSlices& query);
 
 #define SET(name, ...) static const ScoreLoops name;
 #include "bits/instruction_sets.inc"

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <numeric>
 
 #include "bits/prefetch.hpp"
 #include "bits/step_costs.hpp"
@@ -17,6 +18,9 @@ constexpr std::size_t kAhead = 32;
 
 constexpr std::size_t kScored = 256 << 10;    // postings that are worth a second thread
 constexpr std::size_t kComparedApart = 4096;  // candidates that are worth a second thread
+
+// Above this share of candidates, reading all signatures in the order they lie in is quicker.
+constexpr double kReadInOrder = 0.3;
 
 // Reads lists and adds to a table. Looking up where lists are, copying them together, and adding
 // are done in turns of many lists each: the memory then works on several at a time, and the adding
@@ -67,8 +71,10 @@ class ListScorer {
         const std::size_t width = query_.slicing.width(position);
         const Row* const offsets = lists_.offset_of(position, 0);
         const Row* const rows = lists_.rows + position * lists_.count;
-        const std::uint32_t last = (1u << width) - 1;
+        const std::uint32_t last = low_bits(width);
         const std::size_t end = variants.ends[ones];
+        if (lists_.slicing.untold(position) != 0)
+            return look_up_values(position, ones);
         for (std::size_t at = ones == 0 ? 0 : variants.ends[ones - 1]; at < end; ++at) {
             if (at + kAhead < end)
                 __builtin_prefetch(offsets + (value ^ variants.values[at + kAhead]));
@@ -82,6 +88,26 @@ class ListScorer {
             if (count_ == kSpans)
                 gather();
             spans_[count_++] = {rows + begin, stop - begin};
+        }
+    }
+
+    // The same for slices whose values are searched for.
+    void look_up_values(std::size_t position, std::size_t ones) {
+        const Variants& variants = near_.at(position);
+        const std::uint32_t value = query_.values[position];
+        const std::size_t end = variants.ends[ones];
+        for (std::size_t at = ones == 0 ? 0 : variants.ends[ones - 1]; at < end; ++at) {
+            if (at + kAhead < end)
+                __builtin_prefetch(lists_.offset_of(position, value ^ variants.values[at + kAhead]));
+            if (at + kAhead / 2 < end)
+                __builtin_prefetch(
+                    lists_.values_near(position, value ^ variants.values[at + kAhead / 2]));
+            const auto list = lists_.list(position, value ^ variants.values[at]);
+            if (list.size == 0)
+                continue;
+            if (count_ == kSpans)
+                gather();
+            spans_[count_++] = {list.begin, list.size};
         }
     }
 
@@ -280,13 +306,25 @@ double rest_by_lists(const Slicing& slicing, std::size_t rows, const NearestSett
                  lists_near(slicing.width(position), settings.admit);
     const double postings = postings_expected(slicing, rows, settings.expand) -
                             postings_expected(slicing, rows, settings.admit);
-    return lists * kUsualCosts.look_up() + skew * postings * kUsualCosts.posting;
+    return lists * kUsualCosts.look_up() + skew * postings * kUsualCosts.raising;
 }
 
-// What comparing all slices of candidates costs instead.
-double rest_by_slices(const Slicing& slicing, double candidates) {
-    return candidates * (kUsualCosts.compare(slicing.bits() / 8) +
-                         kUsualCosts.slice * static_cast<double>(slicing.count()));
+// What comparing all slices of candidates costs instead. Where many rows are candidates, signatures
+// are read in the order they lie in, while others are compared.
+double rest_by_slices(const Slicing& slicing, std::size_t rows, double candidates) {
+    const std::size_t bytes = slicing.bits() / 8;
+    const ComparedSlices shape{nullptr,         nullptr,
+                               nullptr,         nullptr,
+                               slicing.count(), static_cast<std::uint32_t>(slicing.widest()),
+                               bytes,           0,
+                               0};
+    const double slices =
+        static_cast<double>(slicing.count()) * (score_loops().compares_at_once(shape)
+                                                    ? kUsualCosts.slices_at_once
+                                                    : kUsualCosts.slice);
+    const double read = kUsualCosts.read_byte * static_cast<double>(bytes);
+    return std::min(candidates * (kUsualCosts.compare(bytes) + slices),
+                    static_cast<double>(rows) * std::max(read, slices));
 }
 
 // Slices of a query, laid out for comparing them with those of candidates.
@@ -302,7 +340,7 @@ class SliceFlips {
             starts_[position] = static_cast<std::uint32_t>(slicing.start(position));
             values_[position] = query.values[position];
             widths_[position] = static_cast<std::uint32_t>(slicing.width(position));
-            masks_[position] = (1u << widths_[position]) - 1;
+            masks_[position] = low_bits(widths_[position]);
         }
     }
 
@@ -312,6 +350,7 @@ class SliceFlips {
                 masks_.data(),
                 widths_.data(),
                 query_.slicing.count(),
+                static_cast<std::uint32_t>(query_.slicing.widest()),
                 query_.slicing.bits() / 8,
                 static_cast<std::uint32_t>(above_),
                 static_cast<std::uint32_t>(up_to_)};
@@ -337,7 +376,7 @@ NearestSettings lists_to_read(const Slicing& slicing, const std::vector<Segment>
         const std::size_t rows = segment.collection.count;
         const double admitted = postings_expected(slicing, rows, settings.admit);
         by_lists += rest_by_lists(slicing, rows, settings, 1);
-        by_slices += rest_by_slices(slicing, std::min(admitted, static_cast<double>(rows)));
+        by_slices += rest_by_slices(slicing, rows, std::min(admitted, static_cast<double>(rows)));
     }
     if (by_slices < by_lists)
         reading.expand = settings.admit;
@@ -349,12 +388,13 @@ void score_rest(const Segment& segment, const SlicedQuery& query, const Neighbor
                 const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters) {
     const Slicing& slicing = query.slicing;
     const Collection& collection = segment.collection;
-    std::vector<std::uint64_t> rows;
-    const std::uint32_t least = 1;
-    scores.each(segment, least, [&](std::uint64_t row, std::uint32_t) { rows.push_back(row); });
+    const auto candidates = static_cast<double>(
+        scores.dense()
+            ? score_loops().count_from(scores.table().low(), scores.table().rows(), 1)
+            : scores.list().size());
     const double expected = postings_expected(slicing, collection.count, settings.admit);
-    const double skew = std::max(1.0, static_cast<double>(rows.size()) / expected);
-    if (rest_by_slices(slicing, static_cast<double>(rows.size())) >
+    const double skew = std::max(1.0, candidates / expected);
+    if (rest_by_slices(slicing, collection.count, candidates) >
         rest_by_lists(slicing, collection.count, settings, skew)) {
         // There are more candidates than was to be expected.
         if (!scores.dense()) {
@@ -373,22 +413,45 @@ void score_rest(const Segment& segment, const SlicedQuery& query, const Neighbor
             lists_read(slicing, near, settings.expand) - lists_read(slicing, near, settings.admit);
         return;
     }
-    std::vector<std::uint32_t> amounts(rows.size());
     const SliceFlips flips(query, settings.admit, settings.expand);
-    const std::size_t parts = (rows.size() + kComparedApart - 1) / kComparedApart;
-    bits::share_out(
-        parts, std::min(threads, parts), checkpoint, [&](std::size_t, std::size_t part) {
-            const std::size_t begin = part * kComparedApart;
-            const std::size_t count = std::min(kComparedApart, rows.size() - begin);
-            score_loops().compare_slices(collection.data, flips.compared(), rows.data() + begin,
-                                         count, amounts.data() + begin);
-        });
-    if (scores.dense())
-        for (std::size_t at = 0; at < rows.size(); ++at)
-            scores.table().add_one(rows[at], amounts[at]);
-    else
-        for (std::size_t at = 0; at < rows.size(); ++at)
-            scores.changeable_list()[at].score += amounts[at];
+    const auto compare = [&](const std::uint64_t* rows, std::size_t count, std::uint32_t* amounts) {
+        score_loops().compare_slices(collection.data, flips.compared(), rows, count, amounts);
+    };
+    // A part at a time, so that its rows, amounts and scores stay in the first-level cache.
+    const std::size_t all = scores.dense() ? scores.table().rows() : scores.list().size();
+    const std::size_t parts = (all + kComparedApart - 1) / kComparedApart;
+    std::vector<std::vector<ScoredRow>> left(parts);
+    const auto complete = [&](std::size_t, std::size_t part) {
+        const std::size_t begin = part * kComparedApart;
+        const std::size_t size = std::min(kComparedApart, all - begin);
+        std::uint64_t rows[kComparedApart];
+        std::uint32_t amounts[kComparedApart];
+        if (scores.dense()) {
+            const std::uint8_t* const low = scores.table().low() + begin;
+            std::size_t found = score_loops().count_from(low, size, 1);
+            if (static_cast<double>(found) > kReadInOrder * static_cast<double>(size)) {
+                std::iota(rows, rows + size, std::uint64_t{begin});
+                found = size;
+            } else {
+                score_loops().collect(low, size, 1, rows);
+                for (std::size_t at = 0; at < found; ++at)
+                    rows[at] += begin;
+            }
+            compare(rows, found, amounts);
+            scores.table().raise_each(rows, amounts, found, left[part]);
+            return;
+        }
+        const std::span<ScoredRow> listed = scores.changeable_list().subspan(begin, size);
+        for (std::size_t at = 0; at < size; ++at)
+            rows[at] = listed[at].row;
+        compare(rows, size, amounts);
+        for (std::size_t at = 0; at < size; ++at)
+            listed[at].score += amounts[at];
+    };
+    bits::share_out(parts, std::min(threads, parts), checkpoint, complete);
+    for (const std::vector<ScoredRow>& part : left)
+        for (const ScoredRow& one : part)
+            scores.table().add_one(one.row, one.score);
 }
 
 void score_segment(const Segment& segment, const SlicedQuery& query, const Neighborhood& near,

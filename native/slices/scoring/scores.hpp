@@ -31,17 +31,22 @@ struct SlicedQuery {
     }
 };
 
-// Variants for the two widths that a slicing has.
+// Variants for each width that a slicing has.
 struct Neighborhood {
-    Variants wide, narrow;
     const Slicing& slicing;
 
-    Neighborhood(const Slicing& how, std::size_t most)
-        : wide(how.widest(), most), narrow(how.width(how.count() - 1), most), slicing(how) {}
+    Neighborhood(const Slicing& how, std::size_t most) : slicing(how) {
+        for (std::size_t position = 0; position < how.count(); ++position)
+            if (auto& one = variants_[how.width(position)]; !one)
+                one.emplace(how.width(position), most);
+    }
 
     const Variants& at(std::size_t position) const {
-        return slicing.width(position) == slicing.widest() ? wide : narrow;
+        return *variants_[slicing.width(position)];
     }
+
+  private:
+    std::optional<Variants> variants_[Slicing::kMostSliceBits + 1];
 };
 
 // A row with its score.
@@ -80,13 +85,36 @@ class ScoreTable {
             add_to(low, rows[at], amount);
     }
 
-    // The same for rows that have a score already; others are passed over.
+    // The same for rows that have a score already. Which they are cannot be foreseen, so they are
+    // set apart without a branch; others are looked at, but not written to.
     template <class Row>
     void add_where_scored(const Row* rows, std::size_t count, std::uint32_t amount) {
         std::uint8_t* const low = low_.data();
-        for (std::size_t at = 0; at < count; ++at)
-            if (low[rows[at]] != 0)
-                add_to(low, rows[at], amount);
+        Row scored[kSetApart];
+        for (std::size_t begin = 0; begin < count; begin += kSetApart) {
+            const std::size_t end = std::min(begin + kSetApart, count);
+            std::size_t found = 0;
+            for (std::size_t at = begin; at < end; ++at) {
+                scored[found] = rows[at];
+                found += low[rows[at]] != 0 ? 1 : 0;
+            }
+            for (std::size_t at = 0; at < found; ++at)
+                add_to(low, scored[at], amount);
+        }
+    }
+
+    // Adds an amount to each of these rows that has a score already, unless that would carry: then
+    // both are appended to `left`. Several threads may do so at a time, each with rows of its own.
+    void raise_each(const std::uint64_t* rows, const std::uint32_t* amounts, std::size_t count,
+                    std::vector<ScoredRow>& left) {
+        for (std::size_t at = 0; at < count; ++at) {
+            std::uint8_t& low = low_[rows[at]];
+            const std::uint32_t sum = low + (amounts[at] & (0u - static_cast<unsigned>(low != 0)));
+            if (sum <= UINT8_MAX) [[likely]]
+                low = static_cast<std::uint8_t>(sum);
+            else
+                left.push_back({rows[at], amounts[at]});
+        }
     }
 
     // Adds any amount to the score of one row.
@@ -147,7 +175,8 @@ class ScoreTable {
     // 0, which would look like no score.
     static constexpr std::uint32_t kCarry = 255;
 
-    static constexpr std::size_t kTaken = 64;  // rows at a time
+    static constexpr std::size_t kTaken = 64;       // rows at a time
+    static constexpr std::size_t kSetApart = 1024;  // rows at a time
 
     // Adds bytes, and clears those that were added, if no sum is more than a byte holds.
     template <bool only_scored>
@@ -298,7 +327,6 @@ class PostingBlock {
     // A key is a posting: the row, the amount that it adds, and whether it admits the row.
     static constexpr std::size_t kAmountBits = 5;
     static constexpr std::size_t kLabelBits = kAmountBits + 1;
-    static_assert(Slicing::kMostSliceBits < 1u << kAmountBits);
 
     template <class Key>
     static std::uint32_t amount(Key key) {

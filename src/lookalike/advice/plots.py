@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lookalike.advice.evaluation import Measurement
+from lookalike.advice.signers import SignerMeasurement
 from lookalike.checks import file_path, instance, instances, optional_module, thread_count
 from lookalike.errors import ArgumentError, FileError
 from lookalike.indexes.tuning import Tuning
@@ -97,6 +98,40 @@ def plot_growth(
     _log_times(axes, workers)
     axes.margins(x=0.06, y=0.12)
     axes.set_xlabel("signatures in the collection")
+    save_figure(figure, axes, path)
+
+
+def plot_signers(evaluation: Tuning[SignerMeasurement], path: str | os.PathLike[str]) -> None:
+    """Plot precision (dashed) and recall over the radius, a color per signer, as `path` says.
+
+    Signers of different numbers of bits share the axis: it is a share of the bits.
+    """
+    instance("evaluation", evaluation, Tuning, "what evaluate_signers() returned")
+    file_path("path", path)
+    figure, axes = new_figure(
+        "Precision and recall over the radius",
+        f"{evaluation.count:,} texts, {evaluation.matches:,} pairs with a similarity of at least "
+        f"{evaluation.target:g}; dashed: precision",
+    )
+    farthest = 0.0
+    for number, one in enumerate(evaluation.options):
+        style = {**line_style(number % len(_COLORS)), "marker": ""}
+        shares = [100 * radius / one.bits for radius in range(len(one.recalls))]
+        axes.plot(shares, one.recalls, label=one.label, **style)
+        known = [
+            (share, value)
+            for share, value in zip(shares, one.precisions, strict=True)
+            if value is not None
+        ]
+        axes.plot(*zip(*known, strict=True), **{**style, "linestyle": "--", "linewidth": 1.2})
+        if one.crossing is not None:
+            at = 100 * one.crossing / one.bits
+            label_point(axes, str(one.crossing), at, one.recalls[one.crossing], style["color"])
+            farthest = max(farthest, at)
+    axes.set_xlim(0, 2 * farthest or None)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_xlabel("radius, % of the bits; labels: bits where the lines cross")
+    axes.set_ylabel("precision and recall")
     save_figure(figure, axes, path)
 
 

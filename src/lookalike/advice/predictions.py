@@ -21,7 +21,7 @@ from lookalike.advice.planner import Prediction, Question
 from lookalike.indexes.batch.match import batch_header_bits, chunk_rows
 from lookalike.indexes.clusters.groups import group_count, least_probe
 from lookalike.indexes.clusters.majority import LARGE
-from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, number_bytes, slice_width
+from lookalike.indexes.slices.lists import MOST_CHOSEN_BITS, list_bytes, number_bytes, slice_width
 from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.blocks import MOST_TABLES, BlockChoice, choose_blocks
 from lookalike.indexes.tables.flip_sets import all_sets, flips_expected, upper_bits
@@ -75,7 +75,7 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Predictio
     if question.bits > _MOST_BITS:
         obstacle = f"signatures have at most {_MOST_BITS} bits there"
     widest = max(4, math.ceil(math.log2(question.count)) + 1)
-    widest = min(widest, MOST_SLICE_BITS, question.bits)
+    widest = min(widest, MOST_CHOSEN_BITS, question.bits)
     least = 4
     if question.sample is not None:  # which takes a while for each
         usual = slice_width(question.count, question.bits)

@@ -17,7 +17,7 @@ from lookalike.advice.predictions import cluster_bytes
 from lookalike.checks import share, thread_count, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.clusters.groups import group_count
-from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, slice_width
+from lookalike.indexes.slices.lists import MOST_CHOSEN_BITS, list_bytes, slice_width
 from lookalike.indexes.tuning import Measure, Tuning
 from lookalike.progress import Progress, listener, shows_progress
 from lookalike.signatures import as_signatures
@@ -119,7 +119,7 @@ def _widths(count: int, bits: int, memory: int | None, *, or_none: bool) -> list
 
     If that does not fit: an empty list with `or_none`, or an error.
     """
-    widest = min(MOST_SLICE_BITS, bits)
+    widest = min(MOST_CHOSEN_BITS, bits)
     usual = slice_width(count, bits)
     around = range(max(2, usual - WIDTHS_AROUND), min(widest, usual + WIDTHS_AROUND) + 1)
     if memory is None:

@@ -507,6 +507,13 @@ def numbers(text: str) -> list[int]:
         ) from None
 
 
+def typed_widths(text: str) -> int | list[int]:
+    """Return a whole number, or several in their order."""
+    widths = [int(part) for part in text.split(",")]
+    return widths if len(widths) > 1 else widths[0]
+
+
+_EXPECTED[typed_widths] = "a whole number, or several with commas, such as 32,31"
 _PATHS = ("FOLDER", "PATH", "SIGNATURES", "INDEX", "QUERIES")
 Value: TypeAlias = Callable[[str], Any] | Collection[str]
 VALUES: dict[str, Value] = {
@@ -520,6 +527,7 @@ VALUES: dict[str, Value] = {
     "NUMBERS": numbers,
     "SIZE": byte_count,
     "TARGET": output_name,
+    "WIDTHS": typed_widths,
 }
 """How values are read, or which there are, by the words that stand for them; others are texts."""
 

@@ -48,7 +48,7 @@ class BuildOption:
 
     name: str
     help: str
-    type: Literal["number", "size", "switch"] = "number"
+    type: Literal["number", "size", "switch", "widths"] = "number"
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,10 @@ KINDS: Registry[IndexKind] = Registry(
                 "inverted lists of slices: fast, for near neighbors, exact on request",
                 (
                     BuildOption(
-                        "slice_bits", "slices: width in bits (default: derived from the size)"
+                        "slice_bits",
+                        "slices: width in bits, or that of each slice, such as 32,31 (default: "
+                        "derived from the size)",
+                        "widths",
                     ),
                     _MEMORY,
                 ),

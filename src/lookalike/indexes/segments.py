@@ -19,7 +19,7 @@ from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, padded
 from lookalike.indexes.rows import Rows, Signatures, find_ids
-from lookalike.indexes.slices.lists import Lists, wants_lists
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, Cut, Lists, directory_bits
 from lookalike.storage.container import Container
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Segment:
     """Rows, the rows of them that were removed, and their slice lists."""
 
     rows: Rows
-    slice_bits: int
+    slice_bits: Cut
     removed: NDArray[np.uint8] | None = None  # a byte per row: 1 if it was removed
     lists: Lists | None = None
     removals: int = 0
@@ -42,11 +42,12 @@ class Segment:
     """Larger arrays that start with the rows and have room for more."""
 
     @classmethod
-    def build(cls, rows: Rows, slice_bits: int, threads: int, wide: bool = False) -> Segment:
+    def build(cls, rows: Rows, slice_bits: Cut, threads: int, wide: bool = False) -> Segment:
         """Return a segment, with lists if they are worthwhile. `wide` forces 64-bit lists."""
         segment = cls(rows, slice_bits)
-        if wants_lists(len(rows), rows.bits, slice_bits):
-            segment.lists = Lists.empty(len(rows), rows.bits, slice_bits, wide)
+        directory = directory_bits(len(rows), rows.bits, slice_bits)
+        if directory is not None:
+            segment.lists = Lists.empty(len(rows), rows.bits, slice_bits, directory, wide)
             _native.build_lists(rows.signatures, slice_bits, threads, *segment.lists)
         return segment
 
@@ -115,23 +116,24 @@ class Segment:
         arrays = self.rows.arrays(prefix)
         if self.removed is not None:
             arrays[f"{prefix}removed"] = self.removed
-        for name, array in self.lists._asdict().items() if self.lists else ():
-            if array is not None:
-                arrays[f"{prefix}{name}"] = array
+        for name, array in self.lists.arrays().items() if self.lists else ():
+            arrays[f"{prefix}{name}"] = array
         return arrays
 
     def meta(self) -> dict[str, Any]:
         """Return the metadata to save."""
         wide = self.lists is not None and self.lists.offsets.dtype == np.uint64
+        searched = self.lists is not None and self.lists.values is not None
         return {
             "ascending_ids": self.rows.ascending,
             "removals": self.removals,
             "lists": "wide" if wide else "narrow" if self.lists else None,
+            **({"directory": self.lists.directory} if self.lists and searched else {}),
         }
 
     @classmethod
     def restored(
-        cls, container: Container, prefix: str, slice_bits: int, meta: dict[str, Any]
+        cls, container: Container, prefix: str, slice_bits: Cut, meta: dict[str, Any]
     ) -> Segment:
         """Return the segment that `arrays` and `meta` saved, memory-mapped."""
         rows = Rows.restored(container, meta.get("ascending_ids") is not False, prefix)
@@ -140,11 +142,16 @@ class Segment:
             segment.removed = container.array(f"{prefix}removed", np.uint8, 1)
         if meta.get("lists"):
             dtype = np.uint64 if meta["lists"] == "wide" else np.uint32
-            sketches = f"{prefix}sketches"
+            sketches, values = f"{prefix}sketches", f"{prefix}values"
+            directory = int(meta.get("directory", MOST_SLICE_BITS))
+            if not 1 <= directory <= MOST_SLICE_BITS:
+                raise ValueError(f"a directory of {directory} bits")
             segment.lists = Lists(
                 container.array(f"{prefix}offsets", dtype, 1),
                 container.array(f"{prefix}postings", dtype, 1),
                 container.array(sketches, np.uint16, 1) if sketches in container else None,
+                container.array(values, np.uint32, 1) if values in container else None,
+                directory,
             )
         removed = 0 if segment.removed is None else len(segment.removed)
         if (segment.removed is not None and removed != len(rows)) or not (
@@ -188,17 +195,21 @@ def merged_segments(segments: Sequence[Segment], threads: int) -> Segment:
     rows = _joined(parts)
     whole = all(segment.lists and segment.removed is None for segment in segments)
     kinds = {
-        (part.lists.offsets.dtype, part.lists.sketches is None) for part in segments if part.lists
+        (part.lists.offsets.dtype, part.lists.sketches is None)
+        for part in segments
+        if part.lists and part.lists.values is None
     }
-    if not (whole and len(kinds) == 1 and wants_lists(len(rows), rows.bits, slice_bits)):
+    directory = directory_bits(len(rows), rows.bits, slice_bits)
+    whole = whole and all(part.lists and part.lists.values is None for part in segments)
+    if not (whole and len(kinds) == 1 and directory == MOST_SLICE_BITS):
         return Segment.build(rows, slice_bits, threads)
     # Lists of parts are laid end to end, which is quicker than sorting again.
     dtype, plain = kinds.pop()
-    lists = Lists.empty(len(rows), rows.bits, slice_bits, dtype == np.uint64)
+    lists = Lists.empty(len(rows), rows.bits, slice_bits, directory, dtype == np.uint64)
     if plain:
         lists = lists._replace(sketches=None)
     try:
-        _native.merge_lists([part.native() for part in segments], slice_bits, threads, *lists)
+        _native.merge_lists([part.native() for part in segments], slice_bits, threads, *lists[:3])
     except _native.CorruptLists:
         raise CorruptIndexError(
             "slice lists point outside of the collection: a file of the index is damaged"
@@ -269,7 +280,7 @@ def appended(segments: Segments, new: Rows, made: Callable[[Rows], Segment]) -> 
     return changed
 
 
-def with_rows(segments: Segments, new: Rows, slice_bits: int, threads: int) -> Segments:
+def with_rows(segments: Segments, new: Rows, slice_bits: Cut, threads: int) -> Segments:
     """Return the segments with new rows, with lists if they are worthwhile."""
     changed = appended(segments, new, lambda rows: Segment.build(rows, slice_bits, threads))
     if len(changed[-1]) >= BUFFER and changed[-1].lists is None:

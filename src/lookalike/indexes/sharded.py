@@ -122,7 +122,9 @@ class ShardedIndex(Index):
             raise ArgumentError(f"shards have {widths} bits; expected the same for all")
         cuts = self._slice_widths()
         if len(cuts) > 1:
-            raise ArgumentError(f"shards have slices of {sorted(cuts)} bits; expected one width")
+            raise ArgumentError(
+                f"shards have slices of {sorted(cuts, key=str)} bits; expected one width"
+            )
 
     def _slice_widths(self) -> set[int]:
         """Return the widths of slices in all shards that have slices."""

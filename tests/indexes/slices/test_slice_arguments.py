@@ -31,8 +31,8 @@ W56 = np.zeros((1, 7), np.uint8)
             ),
             "id 4 is given more than once",
         ),
-        (lambda r: la.SliceIndex(r, 0), "slice_bits is 0; expected .* from 1 to 28"),
-        (lambda r: la.SliceIndex(r, 29), "slice_bits is 29"),
+        (lambda r: la.SliceIndex(r, 0), "slice_bits is 0; expected .* from 1 to 32"),
+        (lambda r: la.SliceIndex(r, 33), "slice_bits is 33"),
         (lambda r: la.SliceIndex(np.zeros((1, 8192), np.uint8)), "less than 65536"),
         (lambda r: la.SliceIndex(r).search(r, 0), "k is 0"),
         (

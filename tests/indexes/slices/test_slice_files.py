@@ -74,7 +74,7 @@ def test_a_build_that_fails_leaves_what_was_there(
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"memory": 0}, "memory"), ({"slice_bits": 29}, "slice_bits"), ({"ids": [1, 1]}, "id")],
+    [({"memory": 0}, "memory"), ({"slice_bits": 33}, "slice_bits"), ({"ids": [1, 1]}, "id")],
 )
 def test_bad_arguments_are_named(tmp_path: Path, arguments: Any, message: str) -> None:
     rows = oracle.collection(2, 8, "uniform", 6)

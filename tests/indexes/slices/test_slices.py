@@ -365,11 +365,12 @@ def test_lists_that_admit_no_candidates(kernel: str, slice_bits: int, skewed: bo
     # Each path was taken: slices alone, lists from the start, and lists because of many candidates.
     widths = slice_oracle.widths(408, slice_bits)
     lists = [sum(math.comb(width, ones) for width in widths) for ones in range(5)]
+    at_once = kernel == "avx512"  # which compares many slices at once: lists never pay here
     if slice_bits == 8:
         assert read[4, 0] == lists[0]
-        assert read[4, 3] == sum(lists)
+        assert read[4, 3] == sum(lists[:4] if at_once else lists)
     if slice_bits == 13:
-        assert read[2, 1] == sum(lists[: 3 if skewed else 2])
+        assert read[2, 1] == sum(lists[: 3 if skewed and not at_once else 2])
 
 
 @given(st.data(), histories(), st.integers(0, 3), st.integers(0, 3), st.sampled_from([1, 3]))
@@ -415,7 +416,7 @@ def test_building_sorts_each_list() -> None:
     for threads in (1, 4):
         segment = Segment.build(Rows(rows), 11, threads)
         assert segment.lists is not None
-        offsets, postings, _ = segment.lists
+        offsets, postings = segment.lists[:2]
         values = np.array([slice_oracle.slices(row, 11) for row in rows])
         begin = 0
         for position, width in enumerate(slice_oracle.widths(40, 11)):

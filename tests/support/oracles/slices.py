@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from support.oracles import scan as oracle
 
+Cut = int | tuple[int, ...]
 
-def widths(bits: int, slice_bits: int) -> list[int]:
-    """Cut into as few slices of at most `slice_bits` bits as cover all, the wider ones first."""
+
+def widths(bits: int, slice_bits: Cut) -> list[int]:
+    """Cut into as few slices of at most `slice_bits` bits as cover all, the wider ones first.
+
+    Widths that are given are taken as they are.
+    """
+    if isinstance(slice_bits, tuple):
+        return list(slice_bits)
     count = -(-bits // slice_bits)
     return [bits // count + (1 if position < bits % count else 0) for position in range(count)]
 
 
-def slices(signature: oracle.Signatures, slice_bits: int) -> list[int]:
+def slices(signature: oracle.Signatures, slice_bits: Cut) -> list[int]:
     """Return the values of a signature's slices."""
     number = int.from_bytes(signature.tobytes(), "little")
     values = []
@@ -24,7 +33,7 @@ def slices(signature: oracle.Signatures, slice_bits: int) -> list[int]:
 def score(
     signature: oracle.Signatures,
     query: oracle.Signatures,
-    slice_bits: int,
+    slice_bits: Cut,
     expand: int,
     admit: int,
 ) -> int:
@@ -43,31 +52,45 @@ def search(
     living: dict[int, oracle.Signatures],
     query: oracle.Signatures,
     k: int,
-    slice_bits: int,
+    slice_bits: Cut,
     expand: int,
     admit: int,
     rerank: int,
+    cull: str = "pessimistic",
 ) -> list[tuple[int, int]]:
-    """Return the (distance, id) of the k nearest among the `rerank` candidates of best score."""
+    """Return the (distance, id) of the k nearest among the candidates that are compared.
+
+    These are the `rerank` best by score, by the least distance that a score allows and then by
+    score, or those whose least distance is not above the k-th largest.
+    """
     scored = [(score(row, query, slice_bits, expand, admit), name) for name, row in living.items()]
-    best = sorted((-points, name) for points, name in scored if points)[:rerank]
-    return sorted((oracle.distance(living[name], query), name) for _, name in best)[:k]
+    best = sorted((-points, name) for points, name in scored if points)
+    if cull != "pessimistic":
+        bits = 8 * len(query)
+        allowed = {points: bounds(-points, bits, slice_bits, expand) for points, _ in best}
+        if cull == "optimistic":
+            best.sort(key=lambda one: (allowed[one[0]][0], one))
+        elif len(best) >= k:
+            kth = allowed[best[k - 1][0]][1]
+            best = [one for one in best if allowed[one[0]][0] <= kth]
+    return sorted((oracle.distance(living[name], query), name) for _, name in best[:rerank])[:k]
 
 
-def bounds(points: int, bits: int, slice_bits: int, expand: int) -> tuple[int, int]:
+def bounds(points: int, bits: int, slice_bits: Cut, expand: int) -> tuple[int, int]:
     """Return the least and largest distance that a score allows, over all ways to get it.
 
     Slices are alike but for their width, so all that matters is how many of each width were seen.
     """
     cut = widths(bits, slice_bits)
+    numbers = {width: cut.count(width) for width in set(cut)}
     possible = []
-    wide, narrow = cut.count(cut[0]), len(cut) - cut.count(cut[0])
-    for a in range(wide + 1):
-        for b in range(narrow + 1):
-            seen = a * cut[0] + b * (cut[0] - 1)
-            if seen < points:
-                continue
-            unseen = (wide - a) * min(expand + 1, cut[0])
-            unseen += (narrow - b) * min(expand + 1, cut[0] - 1)
-            possible.append(seen - points + unseen)
-    return min(possible), bits - points
+    for several in product(*(range(number + 1) for number in numbers.values())):
+        seen = sum(width * some for width, some in zip(numbers, several, strict=True))
+        if seen < points:
+            continue
+        unseen = sum(
+            (numbers[width] - some) * min(expand + 1, width)
+            for width, some in zip(numbers, several, strict=True)
+        )
+        possible.append(seen - points + unseen)
+    return max(0, min(possible)), bits - points

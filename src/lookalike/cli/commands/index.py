@@ -26,7 +26,7 @@ from lookalike.vectors import VectorIndex
 _BUILT = tuple(kind for kind in KINDS if kind.is_built)
 _OPTIONS = tuple({option.name: option for kind in _BUILT for option in kind.options}.values())
 """Options of all kinds, each once."""
-_WORDS = {"size": " SIZE", "switch": "", "number": " N"}
+_WORDS = {"size": " SIZE", "switch": "", "number": " N", "widths": " WIDTHS"}
 _TYPED = {"memory": "memory:--memory-limit"}
 """Options that have another name here than in Python."""
 _OPTION_LINES = "\n".join(

@@ -43,7 +43,7 @@ from lookalike.vectors.given import as_cosine
 _NOT_OF_VECTORS = {
     **dict.fromkeys(
         "radius text skip_bad max_document html page_limits strip_urls origin columns measure "
-        "common expand admit rerank flips first".split()
+        "common expand admit rerank cull flips first".split()
     ),
     "mask": "auto",
 }
@@ -80,6 +80,8 @@ advanced options:
                        same as --expand)
   --rerank N           slices: candidates whose distance is computed; 0 ranks by score (default:
                        1000, or 10 K if that is more)
+  --cull pessimistic|optimistic|both  slices: compare the candidates that are nearest at worst, at
+                       best, or all that may be near enough (default: pessimistic)
   --probe N            clusters and vectors: number of groups to read (default: every 12th, or as
                        many as near-duplicates need; for vectors every 8th, at least 32)
   --recall SHARE       flips: share of the matches to find, with --radius or --threshold (default:
@@ -200,7 +202,7 @@ def _answers(
     weighted = needs_weights(options)
     estimate = _Estimate.of(options, index)
     # Short texts are masked, unless all of their bits are asked for.
-    of_all_bits = ("radius", "threshold", "expand", "admit", "rerank")
+    of_all_bits = ("radius", "threshold", "expand", "admit", "rerank", "cull")
     whole = any(getattr(options, name) is not None for name in of_all_bits)
     mask = chosen_mask(options, whole or not index.takes_masks)
     for queries in queries_of(options, index, mask, weighted=weighted):
@@ -390,6 +392,10 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
             if name not in taken:
                 kind = "clusters" if name == "probe" else "slices"
                 refuse_given(options, (name,), f"needs -k and an index of {kind}")
+    if options.cull is not None:
+        if "cull" not in taken:
+            refuse_given(options, ("cull",), "needs -k and an index of slices")
+        settings["cull"] = options.cull
     if settings.get("rerank") == 0 and origin is not None:
         raise ArgumentError(Said("--rerank"), " 0 and --in exclude each other; use one of them")
     if "explain" in taken:

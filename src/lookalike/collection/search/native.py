@@ -30,7 +30,7 @@ from lookalike.collection.stores.base import StaleView, Store, View
 from lookalike.collection.stores.schema import Numbered, Numbers, Signatures, State, digest
 from lookalike.errors import CollectionError, FileError, LookalikeError
 from lookalike.indexes.kinds import KINDS
-from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
+from lookalike.indexes.slices.lists import MOST_CHOSEN_BITS, slice_width
 from lookalike.operation import Canceled, acquired, shielded
 
 _SUFFIXES = ("", "-words", "-vectors")  # what distinguishes the files of one collection
@@ -293,7 +293,7 @@ def _width(count: int, bits: int) -> int:
     Narrow signatures are searched by radius, for which two bits more than usual halve the time.
     """
     width = slice_width(max(count, _LEAST_COUNT), bits)
-    return min(width + 2, MOST_SLICE_BITS, bits) if bits < 256 else width
+    return min(width + 2, MOST_CHOSEN_BITS, bits) if bits < 256 else width
 
 
 @dataclass(frozen=True)

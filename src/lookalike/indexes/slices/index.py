@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -33,7 +33,14 @@ from lookalike.indexes.segments import (
     without_ids,
     without_room,
 )
-from lookalike.indexes.slices.lists import MOST_SLICE_BITS, Lists, checked_width, wants_lists
+from lookalike.indexes.slices.lists import (
+    MOST_SLICE_BITS,
+    Cut,
+    Lists,
+    checked_cut,
+    directory_bits,
+    shown_cut,
+)
 from lookalike.indexes.slices.search import (
     nearest_in,
     nearest_masked_in,
@@ -51,57 +58,68 @@ def write_with_lists(
     path: str | os.PathLike[str],
     meta: dict[str, Any],
     rows: Rows,
-    slice_bits: int,
+    slice_bits: Cut,
+    directory: int,
     memory: int,
     threads: int,
 ) -> None:
     """Write rows and their slice lists to a file, with `memory` bytes of lists at a time."""
-    postings = len(rows) * len(_native.slice_widths(rows.bits, slice_bits))
-    empty = Lists.empty(0, rows.bits, slice_bits, wide=len(rows) >= 2**32)
+    widths = _native.slice_widths(rows.bits, slice_bits)
+    postings = len(rows) * len(widths)
+    empty = Lists.empty(0, rows.bits, slice_bits, directory, wide=len(rows) >= 2**32)
     offsets = empty.offsets
-    _native.count_lists(rows.signatures, slice_bits, threads, offsets)
-    lists = {"offsets": offsets, "postings": empty.postings, "sketches": empty.sketches}
+    _native.count_lists(rows.signatures, slice_bits, threads, offsets, directory)
+    lists = empty.arrays()
     arrays = Segment(rows, slice_bits).arrays("0.")
     layout = {name: (array.dtype, array.shape) for name, array in arrays.items()}
     layout |= {
         f"0.{name}": (array.dtype, (len(offsets) if name == "offsets" else postings,))
         for name, array in lists.items()
-        if array is not None
     }
-    posting_bytes = empty.postings.itemsize + (0 if empty.sketches is None else 2)
+    posting_bytes = sum(array.itemsize for name, array in lists.items() if name != "offsets")
     described_rows = Segment(rows, 1, lists=empty).meta()
     with new_container(path, {**meta, "segments": [described_rows]}, layout) as file:
         for name, array in arrays.items():
             file.write(name, 0, array)
         file.write("0.offsets", 0, offsets)
         at_once = max(1, memory // posting_bytes)
-        for first, end, start, size in _pieces(offsets, len(rows), rows.bits, slice_bits, at_once):
-            filled = np.empty(size, empty.postings.dtype)
-            sketches = None if empty.sketches is None else np.empty(size, np.uint16)
+        told = [min(width, directory) for width in widths]
+        for first, end, start, size in _pieces(offsets, len(rows), told, at_once):
+            filled = {
+                name: np.empty(size, array.dtype)
+                for name, array in lists.items()
+                if name != "offsets"
+            }
+            beside = filled.get("sketches"), filled.get("values"), directory
             with in_part(start, start + size, postings):
                 _native.fill_lists(
-                    rows.signatures, slice_bits, threads, offsets, first, end, filled, sketches
+                    rows.signatures,
+                    slice_bits,
+                    threads,
+                    offsets,
+                    first,
+                    end,
+                    filled["postings"],
+                    *beside,
                 )
-            file.write("0.postings", start, filled)
-            if sketches is not None:
-                file.write("0.sketches", start, sketches)
-            del filled, sketches  # before there are the next
+            for name, array in filled.items():
+                file.write(f"0.{name}", start, array)
+            del filled, beside, array  # before there are the next
 
 
 def _pieces(
-    offsets: NDArray[Any], rows: int, bits: int, slice_bits: int, at_once: int
+    offsets: NDArray[Any], rows: int, told: list[int], at_once: int
 ) -> Iterator[tuple[int, int, int, int]]:
     """Cut the lists into pieces of at most `at_once` postings, or of one list.
 
     Yields the first list, the end of the lists, the position of the first posting, and their
-    number.
+    number. `told` has the bits of each slice that tell where a list is.
     """
-    widths = _native.slice_widths(bits, slice_bits)
-    before = np.concatenate([[0], np.cumsum([1 << width for width in widths])]).tolist()
+    before = np.concatenate([[0], np.cumsum([1 << bits for bits in told])]).tolist()
 
     def place(number: int) -> int:
         if number == before[-1]:
-            return rows * len(widths)
+            return rows * len(told)
         position = int(np.searchsorted(before, number, side="right")) - 1
         return position * rows + int(offsets[number])
 
@@ -109,7 +127,7 @@ def _pieces(
     while first < before[-1]:
         start = place(first)
         target = start + at_once
-        if target >= rows * len(widths):
+        if target >= rows * len(told):
             end = before[-1]
         else:
             # The last list that begins no later than the target; it is left for the next piece.
@@ -130,7 +148,9 @@ class SliceIndex(GrowingIndex, Index):
 
     Args:
         signatures: Array `uint8[n, bits // 8]`.
-        slice_bits: Slice width, 1 to 28 (default: derived from the number of signatures).
+        slice_bits: Slice width, 1 to 32 (default: derived from the number of signatures), or a
+            list with the width of each slice. Slices need not reach the end of a signature: bits
+            behind them, such as padding, are compared but have no lists.
         ids: Ids of the signatures, distinct and at least 0 (default: their positions).
         memory: Maximum size of the lists in bytes (default: no limit).
         threads: Number of threads (default: all cores).
@@ -151,7 +171,7 @@ class SliceIndex(GrowingIndex, Index):
     def __init__(
         self,
         signatures: ArrayLike,
-        slice_bits: SupportsIndex | None = None,
+        slice_bits: SupportsIndex | Sequence[SupportsIndex] | None = None,
         ids: ArrayLike | None = None,
         *,
         memory: SupportsIndex | None = None,
@@ -159,7 +179,7 @@ class SliceIndex(GrowingIndex, Index):
     ) -> None:
         rows = Rows.of(signatures, ids)
         budget = None if memory is None else whole_number("memory", memory, at_least=0)
-        self.slice_bits = checked_width(len(rows), rows.bits, slice_bits, budget)
+        self.slice_bits = checked_cut(len(rows), rows.bits, slice_bits, budget)
         self._bits = rows.bits
         self._segments: Segments = (Segment.build(rows, self.slice_bits, thread_count(threads)),)
         self._next_id = rows.next_id
@@ -171,7 +191,7 @@ class SliceIndex(GrowingIndex, Index):
         cls,
         path: str | os.PathLike[str],
         signatures: ArrayLike,
-        slice_bits: SupportsIndex | None = None,
+        slice_bits: SupportsIndex | Sequence[SupportsIndex] | None = None,
         ids: ArrayLike | None = None,
         *,
         memory: SupportsIndex = _BUILD_MEMORY,
@@ -185,20 +205,22 @@ class SliceIndex(GrowingIndex, Index):
         Args:
             path: File to write.
             signatures: Array `uint8[n, bits // 8]`.
-            slice_bits: Slice width, 1 to 28 (default: derived from the number of signatures).
+            slice_bits: Slice width, 1 to 32, or the width of each slice (default: derived from
+                the number of signatures).
             ids: Ids of the signatures, distinct and at least 0 (default: their positions).
             memory: Bytes of lists that are built at a time (default: 1 GiB).
             threads: Number of threads (default: all cores).
         """
         target = file_path("path", path)
         rows = Rows.of(signatures, ids)
-        width = checked_width(len(rows), rows.bits, slice_bits)
+        cut = checked_cut(len(rows), rows.bits, slice_bits)
         most = whole_number("memory", memory, at_least=1)
-        if wants_lists(len(rows), rows.bits, width):
-            meta = _description(width, rows.bits, rows.next_id, ids is not None)
-            write_with_lists(target, meta, rows, width, most, thread_count(threads))
+        directory = directory_bits(len(rows), rows.bits, cut)
+        if directory is not None:
+            meta = _description(cut, rows.bits, rows.next_id, ids is not None)
+            write_with_lists(target, meta, rows, cut, directory, most, thread_count(threads))
         else:
-            cls(rows.signatures, width, rows.ids, threads=threads).save(target)
+            cls(rows.signatures, cut, rows.ids, threads=threads).save(target)
         # Checksums are of what the file was read to hold, a moment ago.
         return cls.from_container(open_container(target, verify=False))
 
@@ -212,7 +234,7 @@ class SliceIndex(GrowingIndex, Index):
         Other ids must be distinct.
         """
         merged, parts, starts = cls._merging(indexes)
-        shapes = [(part.bits, part.slice_bits) for part in parts]
+        shapes: list[tuple[int, Cut]] = [(part.bits, part.slice_bits) for part in parts]
         if len(set(shapes)) > 1:
             raise ArgumentError(f"(bits, slice_bits) are {shapes}; expected the same for all")
         merged._bits, merged.slice_bits = shapes[0]
@@ -244,13 +266,13 @@ class SliceIndex(GrowingIndex, Index):
 
     def summary(self) -> str:
         """Return a one-line description of the index."""
-        return f"{super().summary()}, slices of {self.slice_bits} bits"
+        return f"{super().summary()}, slices of {shown_cut(self.slice_bits)} bits"
 
     def stats(self) -> dict[str, Any]:
         """Return facts about the index, fit for JSON."""
         return {
             **super().stats(),
-            "slice_bits": self.slice_bits,
+            "slice_bits": _plain(self.slice_bits),
             "slices": self.slices,
             "segments": [segment.alive for segment in self._segments],
             "removed": sum(segment.removals for segment in self._segments),
@@ -273,6 +295,7 @@ class SliceIndex(GrowingIndex, Index):
         expand: SupportsIndex | None = None,
         admit: SupportsIndex | None = None,
         rerank: SupportsIndex | None = None,
+        cull: str | None = None,
         exact: bool = False,
         explain: bool = False,
         among: Among = None,
@@ -293,12 +316,15 @@ class SliceIndex(GrowingIndex, Index):
                 only raise scores (default: `expand`).
             rerank: Number of candidates, best score first, whose distance is computed (default: the
                 larger of 1000 and 10·k). With 0, the k best by score are returned.
+            cull: Which candidates that is, by the distances that a score allows: "pessimistic",
+                the nearest at worst (default); "optimistic", the nearest at best; or "both", all
+                that may be nearer than the k-th is at worst, whose number `rerank` may limit.
             exact: Read more lists until the result is proven, or scan if that is faster.
             explain: Return what was read as `explanation`.
             among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             masks: One mask per query: only bits that are 1 in it are compared. Ties are broken by
                 the distance over all bits, then by id. Always exact; excludes `expand`, `admit`,
-                `rerank`.
+                `rerank`, `cull`.
             threads: Number of threads (default: all cores).
 
         Returns:
@@ -307,19 +333,19 @@ class SliceIndex(GrowingIndex, Index):
         rows = as_queries(queries, self.bits, signer=self.signer)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
-        width, workers = self.slice_bits, thread_count(threads)
+        cut, workers = self.slice_bits, thread_count(threads)
         segments = only_among(self._segments, among, self)
         try:
             if masks is not None:
-                without_settings(expand=expand, admit=admit, rerank=rerank)
+                without_settings(expand=expand, admit=admit, rerank=rerank, cull=cull)
                 own = as_masks(masks, self.bits, len(rows))
                 return nearest_masked_in(segments, rows, own, wanted, tell, workers)
-            limits = expand, admit, rerank, prove, tell
-            settings = search_settings(self.bits, width, wanted, *limits)
+            limits = expand, admit, rerank, prove, tell, cull
+            settings = search_settings(self.bits, cut, wanted, *limits)
             top = nearest_in(segments, rows, wanted, settings, workers)
         except _native.CorruptLists:
             raise self._damaged() from None
-        explanation = top.explanation(self.bits, width, wanted) if tell else None
+        explanation = top.explanation(self.bits, cut, wanted) if tell else None
         ids, far, scores = (padded(array, wanted) for array in (top.ids, top.distances, top.scores))
         return Neighbors(ids, far, bool(top.proven.all()), explanation, scores)
 
@@ -406,9 +432,14 @@ class SliceIndex(GrowingIndex, Index):
     def _restore(self, container: Container) -> None:
         meta, self._writing = container.meta, threading.Lock()
         with described(container, "slices"):
-            self._bits, self.slice_bits = int(meta["bits"]), int(meta["slice_bits"])
+            self._bits, self.slice_bits = int(meta["bits"]), _restored_cut(meta["slice_bits"])
             self._next_id, self._own_ids = int(meta["next_id"]), bool(meta["own_ids"])
-            if not 1 <= self.slice_bits <= MOST_SLICE_BITS or not 8 <= self._bits < 2**16:
+            widths = self.slice_bits if isinstance(self.slice_bits, tuple) else (self.slice_bits,)
+            if not 8 <= self._bits < 2**16 or not all(
+                1 <= width <= MOST_SLICE_BITS for width in widths
+            ):
+                raise ValueError(f"slices of {self.slice_bits} of {self._bits} bits")
+            if isinstance(self.slice_bits, tuple) and not 0 < sum(widths) <= self._bits:
                 raise ValueError(f"slices of {self.slice_bits} of {self._bits} bits")
             if not 0 <= self._next_id <= 2**63:
                 raise ValueError(f"the next id is {self._next_id}")
@@ -420,11 +451,20 @@ class SliceIndex(GrowingIndex, Index):
                 raise ValueError("segments of another width, or none")
 
 
-def _description(slice_bits: int, bits: int, next_id: int, own_ids: bool) -> dict[str, Any]:
+def _plain(cut: Cut) -> int | list[int]:
+    """Return the width of slices, or a list of widths, fit for JSON."""
+    return list(cut) if isinstance(cut, tuple) else cut
+
+
+def _restored_cut(value: Any) -> Cut:
+    return tuple(int(width) for width in value) if isinstance(value, list) else int(value)
+
+
+def _description(slice_bits: Cut, bits: int, next_id: int, own_ids: bool) -> dict[str, Any]:
     """Return the metadata of an index without its segments."""
     return {
         "index": SliceIndex.kind,
-        "slice_bits": slice_bits,
+        "slice_bits": _plain(slice_bits),
         "bits": bits,
         "next_id": next_id,
         "own_ids": own_ids,

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import LARGEST, whole_number
+from lookalike.checks import LARGEST, one_of, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, Neighbors, as_int64, padded
 from lookalike.indexes.rows import Signatures
 from lookalike.indexes.segments import Segments
+from lookalike.indexes.slices.lists import Cut
 
 
 class CoreAnswer:
@@ -39,7 +40,7 @@ class CoreAnswer:
             work=self.work,
         )
 
-    def explanation(self, bits: int, slice_bits: int, k: int) -> Explanation:
+    def explanation(self, bits: int, slice_bits: Cut, k: int) -> Explanation:
         """Return what was read, and the distances that the score of each result allows."""
         lists, postings, candidates, reranked, expanded = self.work
         optimistic = np.full(self.scores.shape, -1, np.int32)
@@ -69,20 +70,22 @@ class Settings(NamedTuple):
     or_scan: bool  # whether queries are scanned if lists would take longer
     exact: bool
     explain: bool
+    cull: _native.Cull
 
 
 def search_settings(
     bits: int,
-    slice_bits: int,
+    slice_bits: Cut,
     k: int,
     expand: SupportsIndex | None,
     admit: SupportsIndex | None,
     rerank: SupportsIndex | None,
     exact: bool,
     explain: bool,
+    cull: str | None = None,
 ) -> Settings:
     """Return the options of a search for k, or raise."""
-    widest = _native.slice_widths(bits, slice_bits)[0]
+    widest = max(_native.slice_widths(bits, slice_bits))
     wide = _USUAL_EXPAND if expand is None else whole_number("expand", expand, at_least=0)
     wide = min(wide, widest)
     lists = sum(math.comb(widest, ones) for ones in range(wide + 1))
@@ -94,7 +97,17 @@ def search_settings(
             Said("exact=True", "--exact"),
         )
     narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
+    rule = _cull(cull, exact)
     best = usual_compared(k) if rerank is None else rerank_count(rerank, k)
+    if rule == _native.Cull.both and rerank is None:
+        best = LARGEST
+    if not best and cull is not None:
+        raise ArgumentError(
+            Said("cull"),
+            " chooses candidates to compare, and ",
+            Said("rerank"),
+            " 0 compares none; use one of them",
+        )
     if exact and not best:
         raise ArgumentError(
             Said("rerank"),
@@ -104,7 +117,19 @@ def search_settings(
         )
     # Scores of a scan are of all bits, so that they could not be compared with those of lists.
     or_scan = expand is None and best > 0
-    return Settings(wide, narrow, min(best, LARGEST), or_scan, exact, explain)
+    return Settings(wide, narrow, min(best, LARGEST), or_scan, exact, explain, rule)
+
+
+def _cull(cull: str | None, exact: bool) -> _native.Cull:
+    """Return the rule by which candidates are chosen, or raise."""
+    rule = one_of("cull", cull or "pessimistic", ("pessimistic", "optimistic", "both"))
+    if exact and cull is not None:
+        raise ArgumentError(
+            Said("cull"),
+            " chooses candidates, and an exact search compares all that may be near enough. ",
+            "Leave out one of them",
+        )
+    return getattr(_native.Cull, rule)  # type: ignore[no-any-return]
 
 
 def usual_compared(k: int) -> int:
@@ -138,6 +163,7 @@ def nearest_in(
         or_scan=settings.or_scan,
         explain=settings.explain,
         by_score=not settings.rerank,
+        cull=settings.cull,
     )
     parts = [segment.native() for segment in segments]
     _native.slice_nearest(parts, segments[0].slice_bits, rows, asked, threads, top.native())
