@@ -232,6 +232,13 @@ def test_arrays_that_do_not_fit_reach_no_pointer() -> None:
         _native.build_words(np.array([1]), np.array([0, 5]), np.zeros(5, np.uint8))
 
 
+def test_entries_of_another_format_are_refused() -> None:
+    bag = bags_of(["some words"], "plain")[0]
+    for data in (bag[:-1], bag[2:], bag[:2], b"\xff\xff" + bag[2:], bag + bag):
+        with pytest.raises(la.errors.CollectionError, match=r"another format.*repair\(\)"):
+            WordIndex.build([Entries.of(1, ["a"], [data])])
+
+
 def _arrays(some: list[str]) -> tuple[Any, Any, Any]:
     bags = Entries.of(1, [str(at) for at in range(len(some))], bags_of(some, "plain"))
     return bags.numbers, bags.offsets, bags.data

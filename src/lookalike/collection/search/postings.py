@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.collection.documents import damaged
 from lookalike.collection.stores.entries import Entries
 from lookalike.collection.stores.schema import Numbers
 from lookalike.errors import CorruptIndexError, FormatError
@@ -170,4 +171,8 @@ class WordIndex:
 
 
 def _segment(bags: Entries) -> _Segment:
-    return _Segment.of(_native.build_words(bags.numbers, bags.offsets, bags.data))
+    try:
+        arrays = _native.build_words(bags.numbers, bags.offsets, bags.data)
+    except _native.BorderError:
+        raise damaged("the keyword index has entries of another format") from None
+    return _Segment.of(arrays)
