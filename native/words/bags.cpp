@@ -106,27 +106,28 @@ void each_trigram(const unsigned char* word, std::size_t length, BagScratch& scr
     each_piece(word, scratch.ends, std::min<std::size_t>(3, scratch.ends.size()), on_piece);
 }
 
-// Adds the pieces of a word, until there are `most`.
+// Adds the pieces of a word, until there are `most`. A character has 21 bits.
 void add_pieces(const unsigned char* word, std::size_t length, std::size_t most, Pieces& pieces) {
-    constexpr std::size_t kCharacters = 4;
-    std::uint64_t code[kCharacters] = {0, 0, 0, ' '};  // the last ones
+    constexpr std::uint64_t kThree = (std::uint64_t{1} << 63) - 1;
+    constexpr std::uint64_t kOne = 0x9E3779B185EBCA87u, kTwo = 0xC2B2AE3D27D4EB4Fu;
+    std::uint64_t three = ' ';  // the last characters
     std::size_t seen = 1;
     const auto add = [&](std::uint64_t next) {
-        std::copy(code + 1, code + kCharacters, code);
-        code[kCharacters - 1] = next;
-        if (++seen < kCharacters || pieces.count() >= most)
-            return;
-        // 21 bits are a character.
-        const std::uint64_t three = code[0] << 42 | code[1] << 21 | code[2];
-        const std::uint64_t hash = bits::fmix64(bits::fmix64(three) ^ code[3]);
-        pieces.add(hash & ((std::size_t{1} << kPieceBits) - 1));
+        if (++seen >= 4)
+            pieces.add((three * kOne + next) * kTwo >> (64 - kPieceBits));
+        three = (three << 21 | next) & kThree;
     };
     for (std::size_t at = 0; at < length && pieces.count() < most;) {
+        if (word[at] < 0x80) {
+            add(word[at++]);
+            continue;
+        }
         const text::Decoded decoded = text::decode(word + at, word + length);
         at += decoded.length;
         add(decoded.code);
     }
-    add(' ');
+    if (pieces.count() < most)
+        add(' ');
 }
 
 // Calls on_run() for each run of characters of scripts without spaces, which is in the scratch.

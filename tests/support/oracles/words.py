@@ -109,7 +109,8 @@ def word_pieces(word: str) -> list[int]:
     found = []
     for one in pieces(f" {word} ", 4):
         a, b, c, d = map(ord, one)
-        found.append(text_oracle.fmix64(text_oracle.fmix64(a << 42 | b << 21 | c) ^ d) % PIECES)
+        mixed = (a << 42 | b << 21 | c) * 0x9E3779B185EBCA87 + d
+        found.append((mixed * 0xC2B2AE3D27D4EB4F & 2**64 - 1) >> 50)
     return found
 
 
