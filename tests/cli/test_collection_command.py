@@ -64,7 +64,9 @@ def test_documents_come_and_go(filled: Shell) -> None:
     assert lines[0].split() == ["100%", "fox", '{"n":', "1}"]
     with la.open_collection(filled.database) as docs:
         owl = docs.search(text, by="similar")[1]
-        near = la.estimated_similarity(docs.signer, owl.distance, docs.bits)
+        signer = docs.signer
+        assert signer is not None
+        near = la.estimated_similarity(signer, owl.distance, docs.bits)
     assert lines[1].split()[:2] == [f"{float(near):.0%}", "owl"]
     lines = filled("search", text, "--radius", "40").splitlines()
     assert lines[0].endswith("  0 bits") and lines[1].endswith(f"  {owl.distance} bits")

@@ -253,8 +253,8 @@ def test_signatures_to_search_by_a_few_words(
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     paths = [str(tmp_path / name) for name in ("one.lookalike", "two.lookalike", "three.lookalike")]
     same = ["--method", "topsig", "--ngram", "1", "--bits", "1024", "--fit"]
-    for path, options in zip(paths, (["--for", "search"], same, ["--for", "search", "--bits", "256"]),
-                             strict=True):  # fmt: skip
+    given = (["--for", "search"], same, ["--for", "search", "--bits", "256"])
+    for path, options in zip(paths, given, strict=True):
         assert main(["sign", str(source), "-o", path, *options]) == 0
     one, two, three = map(la.load_signer, paths)
     assert one == two and one.bits == 1024 and three.bits == 256

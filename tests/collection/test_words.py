@@ -200,7 +200,8 @@ def test_many_documents_go_through_many_windows() -> None:
 
 def test_an_index_is_saved_and_opened(tmp_path: Path) -> None:
     path = tmp_path / "words.lookalike"
-    index = WordIndex.build([Entries.of(5, ["a", "b", "c"], bags_of(["ax ay", "ay", "az"], "plain"))])
+    bags = bags_of(["ax ay", "ay", "az"], "plain")
+    index = WordIndex.build([Entries.of(5, ["a", "b", "c"], bags)])
     index.remove(np.array([5]))
     index.save(path, {"uid": "u"})
     again = WordIndex.load(path)
@@ -223,8 +224,14 @@ def test_an_index_is_saved_and_opened(tmp_path: Path) -> None:
 def test_arrays_that_do_not_fit_reach_no_pointer() -> None:
     good: list[Any] = list(_native.build_words(*_arrays(["x y", "y"])))
     _native.WordSegment(*good)
-    for place, value in ((1, good[1][:1]), (3, good[3][:-1]), (4, good[4] + 9), (5, good[5][:1]),
-                         (6, good[6][:-1]), (6, good[6] + 99)):
+    for place, value in (
+        (1, good[1][:1]),
+        (3, good[3][:-1]),
+        (4, good[4] + 9),
+        (5, good[5][:1]),
+        (6, good[6][:-1]),
+        (6, good[6] + 99),
+    ):
         bad = [*good[:place], value, *good[place + 1 :]]
         with pytest.raises(_native.BorderError):
             _native.WordSegment(*bad)

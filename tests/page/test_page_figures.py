@@ -229,8 +229,7 @@ def test_few_words_are_ranked_by_their_own_bits(page: Any, documents: Rows) -> N
     ]
     titles = page.locator(".likeness").evaluate_all("all => all.map(one => one.title)")
     assert titles == [
-        f"{far} of 512 bits differ, {near} of those that rank the matches"
-        for near, far, *_ in best
+        f"{far} of 512 bits differ, {near} of those that rank the matches" for near, far, *_ in best
     ]
     assert "ranked only by the bits that its words determine" in page.inner_text("main")
 

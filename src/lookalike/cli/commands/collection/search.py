@@ -216,8 +216,8 @@ def _estimates(docs: Collection, answer: Answer) -> list[float]:
     far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
     if docs.signer is None:
         return [1 - distance / docs.bits for distance in far]
-    values = estimated_pairs(docs.signer, far, docs.bits, [one.ones for one in answer])
-    return values.tolist()
+    ones = [one.ones for one in answer]
+    return list(map(float, estimated_pairs(docs.signer, far, docs.bits, ones)))
 
 
 def _printed(
@@ -258,8 +258,8 @@ def _print_answer(
         value = estimates[place] if similar is None else similar[place]
         digits = ".0%" if similar is None else ".2%"
         near = f"{'-' if value is None else format(value, digits):>{4 if similar is None else 7}}"
-        line = f"{near}  {escape_terminal(match.id)}  {metadata}".rstrip()
-        say(f"{line}  {counted(match.distance, 'bit')}" if in_bits else line)
+        shown = f"{near}  {escape_terminal(match.id)}  {metadata}".rstrip()
+        say(f"{shown}  {counted(match.distance, 'bit')}" if in_bits else shown)
         if options.explain:
             say(f"       bits {list(match.differing_bits or ())}")
     if options.explain and answer.work is not None:
