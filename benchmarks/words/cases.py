@@ -206,7 +206,7 @@ def _best_by_words(index: WordIndex, asked: Sequence[str], most: int) -> NDArray
     """Return the best documents of each query, -1 where there are fewer."""
     found = np.full((len(asked), most), -1, np.int64)
     for row, query in zip(found, asked, strict=True):
-        numbers = index.search(words_of_query(query, "porter").hashes[:64], most).numbers
+        numbers = index.search(words_of_query(query, "porter"), most).numbers
         row[: len(numbers)] = numbers
     return found
 
@@ -347,7 +347,7 @@ def _million(name: str, folder: Path, count: int) -> QualityResult:
 
     def search() -> None:
         for query in asked:
-            index.search(words_of_query(query, "porter").hashes[:64], K)
+            index.search(words_of_query(query, "porter"), K)
 
     ours, title = "by words", f"{K} best of {count:,} texts for a title, in memory, 1 thread"
     entry = Entry(ours, search, len(asked), lambda _: {}, building, index.memory_bytes / count)

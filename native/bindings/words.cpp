@@ -30,6 +30,8 @@ struct WordSegment {
     Vector<std::int64_t> offsets;
     Vector<std::uint32_t> documents;
     Vector<std::uint8_t> counts;
+    Vector<std::int64_t> piece_offsets;
+    Vector<std::uint8_t> pieces;
     std::uint64_t length = 0;
 
     void check() {
@@ -45,6 +47,9 @@ struct WordSegment {
         expect(static_cast<std::size_t>(offsets.data()[words.size()]) == documents.size() &&
                    counts.size() == documents.size(),
                "counts of another number than documents of words");
+        expect(piece_offsets.size() == numbers.size() + 1,
+               "pieces of another number than documents");
+        expect_offsets(piece_offsets, pieces.size(), "pieces that do not lie in the bytes");
         expect(ascending(numbers) && ascending(words), "numbers or words that do not ascend");
         expect_below(documents, numbers.size(), "documents of words that are not there");
         for (std::size_t list = 0; list < words.size(); ++list) {
@@ -66,15 +71,16 @@ std::vector<words::Segment> segments_of(const std::vector<Part>& parts) {
         expect_below(removed, segment->numbers.size(), "removed documents that are not there");
         segments.push_back({span_of(segment->numbers), span_of(segment->lengths),
                             span_of(segment->words), span_of(segment->offsets),
-                            span_of(segment->documents), span_of(segment->counts), segment->length,
-                            span_of(removed)});
+                            span_of(segment->documents), span_of(segment->counts),
+                            span_of(segment->piece_offsets), span_of(segment->pieces),
+                            segment->length, span_of(removed)});
     }
     return segments;
 }
 
 nb::tuple arrays_of(words::BuiltSegment built) {
     return tuple_of(built.numbers, built.lengths, built.words, built.offsets, built.documents,
-                    built.counts);
+                    built.counts, built.piece_offsets, built.pieces);
 }
 
 words::WordKind kind_of(const std::string& name) {
@@ -113,18 +119,22 @@ void hash_bags(const IdArray& numbers, const Documents& ids, const IdArray& offs
 
 void bind_words(nb::module_& module) {
     module.attr("most_query_words") = words::kMostWords;
+    module.attr("piece_share") = nb::make_tuple(words::kPieceShare, words::kPieceWhole);
     nb::class_<WordSegment>(module, "WordSegment")
         .def(
             "__init__",
             [](WordSegment* self, Vector<std::int64_t> numbers, Vector<std::uint32_t> lengths,
                Vector<std::uint64_t> words, Vector<std::int64_t> offsets,
-               Vector<std::uint32_t> documents, Vector<std::uint8_t> counts) {
-                WordSegment segment{numbers, lengths, words, offsets, documents, counts};
+               Vector<std::uint32_t> documents, Vector<std::uint8_t> counts,
+               Vector<std::int64_t> piece_offsets, Vector<std::uint8_t> pieces) {
+                WordSegment segment{numbers,   lengths, words,         offsets,
+                                    documents, counts,  piece_offsets, pieces};
                 segment.check();
                 new (self) WordSegment(std::move(segment));
             },
             "numbers"_a.noconvert(), "lengths"_a.noconvert(), "words"_a.noconvert(),
-            "offsets"_a.noconvert(), "documents"_a.noconvert(), "counts"_a.noconvert());
+            "offsets"_a.noconvert(), "documents"_a.noconvert(), "counts"_a.noconvert(),
+            "piece_offsets"_a.noconvert(), "pieces"_a.noconvert());
 
     module.def("word_bags", &word_bags, "documents"_a, "kind"_a, "threads"_a);
     module.def(
@@ -134,7 +144,9 @@ void bind_words(nb::module_& module) {
             const words::WordKind wanted = kind_of(kind);
             words::QueryWords found =
                 without_gil([&] { return words::query_words(query.texts.front(), wanted); });
-            return nb::make_tuple(found.words, to_numpy(std::move(found.hashes)));
+            return nb::make_tuple(found.words, to_numpy(std::move(found.hashes)),
+                                  to_numpy(std::move(found.offsets)),
+                                  to_numpy(std::move(found.pieces)));
         },
         "query"_a, "kind"_a);
     module.def("hash_bags", &hash_bags, "numbers"_a.noconvert(), "ids"_a, "offsets"_a.noconvert(),
@@ -146,9 +158,8 @@ void bind_words(nb::module_& module) {
                    "bags of another number than documents");
             expect_offsets(offsets, bags.size(), "bags that do not lie in the bytes");
             for (std::size_t at = 0; at < numbers.size(); ++at)
-                expect(words::is_bag(
-                           bags.data() + offsets.data()[at],
-                           static_cast<std::size_t>(offsets.data()[at + 1] - offsets.data()[at])),
+                expect(words::is_bag({bags.data() + offsets.data()[at],
+                                      bags.data() + offsets.data()[at + 1]}),
                        "bytes that are not a bag of words");
             return arrays_of(without_gil(
                 [&] { return words::build(span_of(numbers), span_of(offsets), bags.data()); }));
@@ -163,15 +174,20 @@ void bind_words(nb::module_& module) {
         "parts"_a);
     module.def(
         "search_words",
-        [](const std::vector<Part>& parts, const WordArray& query, std::size_t k) {
+        [](const std::vector<Part>& parts, const WordArray& hashes, const IdArray& offsets,
+           const Vector<std::uint16_t>& pieces, std::size_t k) {
             const std::vector<words::Segment> segments = segments_of(parts);
-            expect(query.size() <= words::kMostWords, "too many words");
-            words::Found found =
-                without_gil([&] { return words::search(segments, span_of(query), k); });
+            expect(hashes.size() <= words::kMostWords, "too many words");
+            expect(offsets.size() == hashes.size() + 1, "pieces of another number than words");
+            expect_offsets(offsets, pieces.size(), "pieces that are not there");
+            const words::Query query{span_of(hashes), span_of(offsets), span_of(pieces)};
+            for (const std::uint16_t piece : query.pieces)
+                expect(piece < 1 << words::kPieceBits, "a piece that is too large");
+            words::Found found = without_gil([&] { return words::search(segments, query, k); });
             return tuple_of(found.numbers, found.scores, found.has, found.frequencies,
                             found.weights);
         },
-        "parts"_a, "words"_a.noconvert(), "k"_a);
+        "parts"_a, "words"_a.noconvert(), "offsets"_a.noconvert(), "pieces"_a.noconvert(), "k"_a);
 }
 
 }  // namespace lookalike::bindings

@@ -106,6 +106,30 @@ void each_trigram(const unsigned char* word, std::size_t length, BagScratch& scr
     each_piece(word, scratch.ends, std::min<std::size_t>(3, scratch.ends.size()), on_piece);
 }
 
+// Adds the pieces of a word, until there are `most`. A character has 21 bits.
+void add_pieces(const unsigned char* word, std::size_t length, std::size_t most, Pieces& pieces) {
+    constexpr std::uint64_t kThree = (std::uint64_t{1} << 63) - 1;
+    constexpr std::uint64_t kOne = 0x9E3779B185EBCA87u, kTwo = 0xC2B2AE3D27D4EB4Fu;
+    std::uint64_t three = ' ';  // the last characters
+    std::size_t seen = 1;
+    const auto add = [&](std::uint64_t next) {
+        if (++seen >= 4)
+            pieces.add((three * kOne + next) * kTwo >> (64 - kPieceBits));
+        three = (three << 21 | next) & kThree;
+    };
+    for (std::size_t at = 0; at < length && pieces.count() < most;) {
+        if (word[at] < 0x80) {
+            add(word[at++]);
+            continue;
+        }
+        const text::Decoded decoded = text::decode(word + at, word + length);
+        at += decoded.length;
+        add(decoded.code);
+    }
+    if (pieces.count() < most)
+        add(' ');
+}
+
 // Calls on_run() for each run of characters of scripts without spaces, which is in the scratch.
 template <class OnRun>
 void each_run(std::string_view text, BagScratch& scratch, OnRun on_run) {
@@ -145,11 +169,13 @@ void each_run(std::string_view text, BagScratch& scratch, OnRun on_run) {
     end_run();
 }
 
-// Calls on_hash(hash, lead) for each word of a document, once for each time that it counts.
+// Calls on_hash(hash, lead) for each word of a document, once for each time that it counts. Pieces
+// of words are in the scratch afterwards.
 template <class OnHash>
 void each_hash(std::string_view text, WordKind kind, BagScratch& scratch, OnHash on_hash) {
     std::size_t words = 0, pairs = 0;
     bool alone = false;
+    scratch.pieces.clear();
     const text::WordOptions as_written{.lowercase = false};
     text::each_word(text, as_written, scratch, [&](const unsigned char* word, std::size_t length) {
         const bool lead = words++ < kLead;
@@ -168,6 +194,7 @@ void each_hash(std::string_view text, WordKind kind, BagScratch& scratch, OnHash
             return;
         }
         on_hash(hash_of(lowered, size, kind, scratch), lead);
+        add_pieces(lowered, size, kMostPieces, scratch.pieces);
         if (length > kLongestStemmed || !is_ascii(word, length))
             return;
         std::size_t begin = 0;
@@ -192,7 +219,35 @@ void each_hash(std::string_view text, WordKind kind, BagScratch& scratch, OnHash
     });
 }
 
+// Appends the first part of a bag.
+void append_pieces(const Pieces& pieces, std::vector<std::uint8_t>& bag) {
+    const std::size_t header = bag.size();
+    bag.resize(header + kHeaderBytes);
+    std::size_t next = 0;  // the smallest that can follow
+    pieces.each([&](std::size_t piece) {
+        const std::size_t gap = piece - next;
+        next = piece + 1;
+        bag.push_back(static_cast<std::uint8_t>(gap < 128 ? gap : 128 | gap % 128));
+        if (gap >= 128)
+            bag.push_back(static_cast<std::uint8_t>(gap / 128));
+    });
+    const std::size_t size = bag.size() - header - kHeaderBytes;
+    bag[header] = static_cast<std::uint8_t>(size);
+    bag[header + 1] = static_cast<std::uint8_t>(size >> 8);
+}
+
 }  // namespace
+
+void Pieces::read(std::span<const std::uint8_t> bytes) {
+    std::size_t next = 0;
+    for (std::size_t at = 0; at < bytes.size();) {
+        std::size_t gap = bytes[at++];
+        if (gap >= 128 && at < bytes.size())
+            gap = gap % 128 + 128 * std::size_t{bytes[at++]};
+        add((next + gap) % (std::size_t{1} << kPieceBits));
+        next += gap + 1;
+    }
+}
 
 void append_bag(std::string_view text, WordKind kind, BagScratch& scratch,
                 std::vector<std::uint8_t>& bag) {
@@ -201,7 +256,10 @@ void append_bag(std::string_view text, WordKind kind, BagScratch& scratch,
     each_hash(text, kind, scratch, [&](std::uint64_t hash, bool lead) {
         hashes.insert(hashes.end(), lead ? 2 : 1, hash);
     });
+    if (hashes.empty())
+        return;
     std::sort(hashes.begin(), hashes.end());
+    append_pieces(scratch.pieces, bag);
     for (std::size_t begin = 0, end; begin < hashes.size(); begin = end) {
         for (end = begin + 1; end < hashes.size() && hashes[end] == hashes[begin];)
             ++end;
@@ -237,12 +295,28 @@ Bags bags_of(const std::vector<std::string_view>& texts, WordKind kind, std::siz
     return all;
 }
 
-bool is_bag(const std::uint8_t* bag, std::size_t bytes) {
-    if (bytes % kEntryBytes != 0)
+std::span<const std::uint8_t> pieces_of(std::span<const std::uint8_t> bag) {
+    return bag.empty() ? bag : bag.subspan(kHeaderBytes, bag[0] | bag[1] << 8);
+}
+
+std::span<const std::uint8_t> entries_of(std::span<const std::uint8_t> bag) {
+    return bag.empty() ? bag : bag.subspan(kHeaderBytes + pieces_of(bag).size());
+}
+
+bool is_bag(std::span<const std::uint8_t> bag) {
+    if (bag.empty())
+        return true;
+    if (bag.size() < kHeaderBytes + kEntryBytes)
+        return false;
+    const std::size_t pieces = bag[0] | bag[1] << 8;
+    if (pieces > 2 * kMostPieces || kHeaderBytes + pieces + kEntryBytes > bag.size())
+        return false;
+    const auto entries = entries_of(bag);
+    if (entries.size() % kEntryBytes != 0)
         return false;
     std::uint64_t smallest = 0;  // the hash that an entry needs to have at least
-    for (std::size_t at = 0; at < bytes; at += kEntryBytes) {
-        const std::uint64_t entry = entry_at(bag + at);
+    for (std::size_t at = 0; at < entries.size(); at += kEntryBytes) {
+        const std::uint64_t entry = entry_at(entries.data() + at);
         if ((entry & kMostCount) == 0 || entry >> 8 < smallest)
             return false;
         smallest = (entry >> 8) + 1;
@@ -261,6 +335,12 @@ QueryWords query_words(std::string_view text, WordKind kind) {
         known[hash];
         found.words.emplace_back(reinterpret_cast<const char*>(word), length);
         found.hashes.push_back(hash);
+        scratch.pieces.clear();
+        if (kind != WordKind::trigram && !is_alone(word, length))
+            add_pieces(word, length, kMostPieces, scratch.pieces);
+        scratch.pieces.each(
+            [&](std::size_t piece) { found.pieces.push_back(static_cast<std::uint16_t>(piece)); });
+        found.offsets.push_back(static_cast<std::int64_t>(found.pieces.size()));
     };
     text::each_word(text, {}, scratch, [&](const unsigned char* word, std::size_t length) {
         if (is_alone(word, length))

@@ -4,12 +4,22 @@
 // a compound ("TopSig", "utf8") count beside it. Characters of scripts without spaces are words of
 // their own in a document, and so are two that follow each other; a query is made of the pairs.
 //
-// A bag is a row of 6-byte entries, ascending: the hash of a word (40 bits) times 256 plus how
-// often it occurs, at most 255, little-endian.
+// Pieces of words are four characters that follow each other in a word with a space before and
+// after it. A document that has no word of a query may have a similar one ("denoiser", "noise").
+//
+// A bag begins with the number of bytes of its pieces, two bytes, and these pieces. Then come
+// entries of 6 bytes, ascending: the hash of a word (40 bits) times 256 plus how often it occurs,
+// at most 255. All numbers are little-endian. A bag of no words is empty.
+//
+// Pieces are numbers below 2^14, ascending. Each is written as its distance from the one before,
+// less 1, in one or two bytes: the lower 7 bits, plus 128 if there are more, and the upper 7 bits.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,16 +32,52 @@ namespace lookalike::words {
 
 constexpr std::size_t kEntryBytes = 6;
 constexpr std::uint64_t kMostCount = 255;
-constexpr std::size_t kLead = 15;  // the first words of a document, which count twice
+constexpr std::size_t kHeaderBytes = 2;
+constexpr std::size_t kPieceBits = 14;
+constexpr std::size_t kMostPieces = 1024;  // of a document: the first different ones
+constexpr std::size_t kLead = 15;          // the first words of a document, which count twice
 
 // English words by their stems; words as they are written; or runs of three characters of words.
 enum class WordKind : std::uint8_t { porter, plain, trigram };
 
+// A set of pieces.
+class Pieces {
+  public:
+    Pieces() : words_((std::size_t{1} << kPieceBits) / 64) {}
+
+    bool has(std::size_t piece) const { return words_[piece / 64] >> piece % 64 & 1; }
+    void add(std::size_t piece) {
+        count_ += !has(piece);
+        words_[piece / 64] |= std::uint64_t{1} << piece % 64;
+    }
+    std::size_t count() const { return count_; }
+    void clear() {
+        std::fill(words_.begin(), words_.end(), 0);
+        count_ = 0;
+    }
+
+    // Adds pieces as a bag has them. Bytes that are not pieces are safe, and add some others.
+    void read(std::span<const std::uint8_t> bytes);
+
+    // Calls on_piece(piece) for each, ascending.
+    template <class OnPiece>
+    void each(OnPiece on_piece) const {
+        for (std::size_t word = 0; word < words_.size(); ++word)
+            for (std::uint64_t left = words_[word]; left != 0; left &= left - 1)
+                on_piece(64 * word + static_cast<std::size_t>(std::countr_zero(left)));
+    }
+
+  private:
+    std::vector<std::uint64_t> words_;
+    std::size_t count_ = 0;
+};
+
 struct BagScratch : text::WordScratch {
     std::vector<std::uint64_t> hashes;
     std::vector<unsigned char> lowered;
-    std::vector<unsigned char> run;      // characters of a script without spaces
-    std::vector<std::size_t> ends;       // of the characters of a run or a word
+    std::vector<unsigned char> run;  // characters of a script without spaces
+    std::vector<std::size_t> ends;   // of the characters of a run or a word
+    Pieces pieces;
     text::HashMap<std::uint64_t> stems;  // hash of a word to hash of its stem, for frequent words
 };
 
@@ -55,12 +101,19 @@ Bags bags_of(const std::vector<std::string_view>& texts, WordKind kind, std::siz
              const bits::Checkpoint& checkpoint);
 
 // Whether the bytes are a bag.
-bool is_bag(const std::uint8_t* bag, std::size_t bytes);
+bool is_bag(std::span<const std::uint8_t> bag);
+
+// The two parts of a bag.
+std::span<const std::uint8_t> pieces_of(std::span<const std::uint8_t> bag);
+std::span<const std::uint8_t> entries_of(std::span<const std::uint8_t> bag);
 
 // The different words of a query as they are written, lower-case, and their hashes, each once.
+// The pieces of word i are at offsets[i] to offsets[i + 1], ascending.
 struct QueryWords {
     std::vector<std::string> words;
     std::vector<std::uint64_t> hashes;
+    std::vector<std::int64_t> offsets{0};
+    std::vector<std::uint16_t> pieces;
 };
 QueryWords query_words(std::string_view text, WordKind kind);
 

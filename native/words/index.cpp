@@ -223,6 +223,40 @@ class SegmentSearch {
     std::vector<std::uint64_t> there_;  // a bit for each document of the window that has a sum
 };
 
+std::span<const std::uint8_t> pieces_in(const Segment& segment, std::uint32_t document) {
+    const auto begin = static_cast<std::size_t>(segment.piece_offsets[document]);
+    const auto end = static_cast<std::size_t>(segment.piece_offsets[document + 1]);
+    return segment.pieces.subspan(begin, end - begin);
+}
+
+void append_pieces(BuiltSegment& built, std::span<const std::uint8_t> pieces) {
+    built.pieces.insert(built.pieces.end(), pieces.begin(), pieces.end());
+    built.piece_offsets.push_back(static_cast<std::int64_t>(built.pieces.size()));
+}
+
+// Adds what pieces of words are worth to the scores of the best documents, and sorts these again.
+void look_again(std::span<const Segment> segments, const Query& query,
+                std::span<const std::int64_t> weights, std::span<Scored> best) {
+    Pieces there;
+    for (Scored& one : best) {
+        there.clear();
+        there.read(pieces_in(segments[one.segment], one.document));
+        for (std::size_t word = 0; word < query.words.size(); ++word) {
+            const auto begin = static_cast<std::size_t>(query.offsets[word]);
+            const auto end = static_cast<std::size_t>(query.offsets[word + 1]);
+            const auto pieces = query.pieces.subspan(begin, end - begin);
+            const auto shared = static_cast<std::uint64_t>(
+                std::count_if(pieces.begin(), pieces.end(),
+                              [&](std::uint16_t piece) { return there.has(piece); }));
+            if (shared != 0)
+                one.score += static_cast<std::uint32_t>(static_cast<std::uint64_t>(weights[word]) *
+                                                        kPieceShare * shared /
+                                                        (kPieceWhole * pieces.size()));
+        }
+    }
+    std::sort(best.begin(), best.end());
+}
+
 }  // namespace
 
 BuiltSegment build(std::span<const std::int64_t> numbers, std::span<const std::int64_t> offsets,
@@ -233,9 +267,11 @@ BuiltSegment build(std::span<const std::int64_t> numbers, std::span<const std::i
     postings.reserve(static_cast<std::size_t>(offsets.back() - offsets.front()) / kEntryBytes);
     for (std::size_t document = 0; document < numbers.size(); ++document) {
         std::uint32_t length = 0;
-        for (auto at = offsets[document]; at < offsets[document + 1];
-             at += static_cast<std::int64_t>(kEntryBytes)) {
-            const std::uint64_t entry = entry_at(bags + at);
+        const std::span bag(bags + offsets[document], bags + offsets[document + 1]);
+        const auto pieces = pieces_of(bag), entries = entries_of(bag);
+        append_pieces(built, pieces);
+        for (std::size_t at = 0; at < entries.size(); at += kEntryBytes) {
+            const std::uint64_t entry = entry_at(entries.data() + at);
             const auto count = static_cast<std::uint8_t>(entry & kMostCount);
             postings.push_back({entry >> 8, static_cast<std::uint32_t>(document), count});
             length += count;
@@ -279,6 +315,7 @@ BuiltSegment merge(std::span<const Segment> segments) {
                 continue;
             merged.numbers.push_back(segment.numbers[document]);
             merged.lengths.push_back(segment.lengths[document]);
+            append_pieces(merged, pieces_in(segment, document));
         }
         for (std::size_t list = 0; list < segment.words.size(); ++list)
             places.push_back({segment.words[list], which, list});
@@ -311,8 +348,8 @@ BuiltSegment merge(std::span<const Segment> segments) {
     return merged;
 }
 
-Found search(std::span<const Segment> segments, std::span<const std::uint64_t> words,
-             std::size_t k) {
+Found search(std::span<const Segment> segments, const Query& query, std::size_t k) {
+    const auto words = query.words;
     std::uint64_t living = 0, length = 0;
     for (const Segment& segment : segments) {
         living += segment.numbers.size() - segment.removed.size();
@@ -341,7 +378,7 @@ Found search(std::span<const Segment> segments, std::span<const std::uint64_t> w
     const float mean =
         static_cast<float>(static_cast<double>(length) / static_cast<double>(living));
     const float constant = kK1 * (1 - kB), per_length = length == 0 ? 0 : kK1 * kB / mean;
-    Best best(k);
+    Best best(std::max(k, kSecondLook));
     for (std::uint32_t which = 0; which < segments.size(); ++which) {
         std::vector<List> here;
         for (const std::vector<List>& of_word : lists)
@@ -349,7 +386,11 @@ Found search(std::span<const Segment> segments, std::span<const std::uint64_t> w
                 here.push_back(of_word[which]);
         SegmentSearch(segments[which], which, std::move(here), constant, per_length, best).run();
     }
-    for (const Scored& one : best.take_sorted()) {
+    std::vector<Scored> sorted = best.take_sorted();
+    look_again(segments, query, found.weights,
+               std::span(sorted).first(std::min(sorted.size(), kSecondLook)));
+    sorted.resize(std::min(sorted.size(), k));
+    for (const Scored& one : sorted) {
         found.numbers.push_back(one.number);
         found.scores.push_back(one.score);
         std::uint64_t has = 0;

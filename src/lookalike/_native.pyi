@@ -1015,6 +1015,7 @@ def compare_images(
 ) -> None: ...
 
 most_query_words: int
+piece_share: tuple[int, int]
 
 class WordSegment:
     def __init__(
@@ -1025,6 +1026,8 @@ class WordSegment:
         offsets: NDArray[np.int64],
         documents: NDArray[np.uint32],
         counts: NDArray[np.uint8],
+        piece_offsets: NDArray[np.int64],
+        pieces: NDArray[np.uint8],
     ) -> None: ...
 
 WordArrays: TypeAlias = tuple[
@@ -1034,12 +1037,16 @@ WordArrays: TypeAlias = tuple[
     NDArray[np.int64],
     NDArray[np.uint32],
     NDArray[np.uint8],
+    NDArray[np.int64],
+    NDArray[np.uint8],
 ]
 
 def word_bags(
     documents: Documents, kind: str, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
-def query_words(query: Documents, kind: str) -> tuple[list[str], NDArray[np.uint64]]: ...
+def query_words(
+    query: Documents, kind: str
+) -> tuple[list[str], NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint16]]: ...
 def hash_bags(
     numbers: NDArray[np.int64],
     ids: Documents,
@@ -1052,7 +1059,11 @@ def build_words(
 ) -> WordArrays: ...
 def merge_words(parts: list[tuple[WordSegment, NDArray[np.uint32]]]) -> WordArrays: ...
 def search_words(
-    parts: list[tuple[WordSegment, NDArray[np.uint32]]], words: NDArray[np.uint64], k: int
+    parts: list[tuple[WordSegment, NDArray[np.uint32]]],
+    words: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    pieces: NDArray[np.uint16],
+    k: int,
 ) -> tuple[
     NDArray[np.int64],
     NDArray[np.int64],

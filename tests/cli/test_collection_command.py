@@ -61,8 +61,15 @@ def test_every_action_has_help_with_examples(capsys: pytest.CaptureFixture[str])
 def test_documents_come_and_go(filled: Shell) -> None:
     text = "The quick brown fox jumps over the lazy dog"
     lines = filled("search", text, "--by", "similar").splitlines()
-    assert lines[0].split() == ["0", "fox", '{"n":', "1}"]
-    assert lines[1].split()[1] == "owl"
+    assert lines[0].split() == ["100%", "fox", '{"n":', "1}"]
+    with la.open_collection(filled.database) as docs:
+        owl = docs.search(text, by="similar")[1]
+        signer = docs.signer
+        assert signer is not None
+        near = la.estimated_similarity(signer, owl.distance, docs.bits)
+    assert lines[1].split()[:2] == [f"{float(near):.0%}", "owl"]
+    lines = filled("search", text, "--radius", "40").splitlines()
+    assert lines[0].endswith("  0 bits") and lines[1].endswith(f"  {owl.distance} bits")
     assert "added" in filled("add", "cat", "Something else")
     assert "replaced" in filled("add", "cat", "Quite another thing", "--replace")
     assert "deleted 1 of 2" in filled("delete", "cat", "dog")
@@ -108,7 +115,7 @@ def test_documents_are_compared_themselves(
     near = found["owl"]["similarity"]
     lines = filled("search", "fox", "--by-id", "--compare", "--measure", "containment").splitlines()
     share = la.containment(fox, owl, features)
-    assert [line.split()[1:3] for line in lines] == [[f"{share:.4f}", "owl"]]
+    assert [line.split()[:2] for line in lines] == [[f"{share:.2%}", "owl"]]
     for threshold, ids in ((near, {"fox", "owl"}), (near + 1e-6, {"fox"}), (1, {"fox"})):
         told = filled("search", fox, "--compare", "--threshold", str(threshold), "--json")
         assert {json.loads(line)["id"] for line in told.splitlines()} == ids
@@ -133,7 +140,7 @@ def test_searching_for_machines(filled: Shell, tmp_path: Path) -> None:
     for plan in ("sql", "native"):
         found = filled("search", query, "--json", "-k", "1", "--explain", "--plan", plan)
         assert json.loads(found) == {
-            "id": "fox", "distance": 0, "metadata": {"n": 1}, "differing_bits": [],
+            "id": "fox", "distance": 0, "estimate": 1.0, "metadata": {"n": 1}, "differing_bits": [],
             "slices": [0, 1, 2, 3, 4], "slice_distances": [0] * 5,
         }  # fmt: skip
     near = filled("search", "fox", "--by-id", "--json").splitlines()

@@ -35,7 +35,7 @@ def searched(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[
 @pytest.mark.parametrize(
     ("method", "unknown"),
     [(["--method", "minhash"], "music player"), (["--method", "simhash"], "zxqv blorp"),
-     (["--method", "topsig", "--ngram", "1", "--fit"], "zxqv blorp")],
+     (["--for", "search"], "zxqv blorp")],
 )  # fmt: skip
 def test_what_is_near_by_chance_is_no_match(
     corpus: Path, method: list[str], unknown: str, capsys: pytest.CaptureFixture[str]
@@ -43,10 +43,12 @@ def test_what_is_near_by_chance_is_no_match(
     index = str(corpus.with_suffix(".lookalike"))
     assert main(["sign", str(corpus), "-o", index, *method]) == 0
     capsys.readouterr()
-    _, said = searched(capsys, index, unknown)
+    found, said = searched(capsys, index, unknown)
     assert f"no match for '{unknown}'" in said
-    runs = "--ngram" not in method
-    assert ("To search by a few words, use `lookalike collection create`" in said) == runs
+    assert len(found) == 2 and not any("d0" in line or "d1" in line for line in found)
+    assert "`lookalike sign --for search`" in said or "--for" in method
+    (line,), said = searched(capsys, index, unknown, "--json")
+    assert len(json.loads(line)["results"]) == 10 and "no match" in said
     text = json.loads(corpus.read_text().splitlines()[7])["text"]
     found, said = searched(capsys, index, text, "-k", "1")
     assert "no match" not in said and "d007" in found[-1]

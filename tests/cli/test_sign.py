@@ -243,3 +243,25 @@ def test_one_of_each_is_said_in_the_singular(
     assert "\n  1 other file: not looked at\n" in printed
     assert main(["index", file, "-o", str(tmp_path / "two.lookalike")]) == 0
     assert capsys.readouterr().out.startswith("1 signature of ")
+
+
+def test_signatures_to_search_by_a_few_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "corpus.jsonl"
+    rows = [{"id": str(at), "text": f"the fox number {at} jumps"} for at in range(30)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    paths = [str(tmp_path / name) for name in ("one.lookalike", "two.lookalike", "three.lookalike")]
+    same = ["--method", "topsig", "--ngram", "1", "--bits", "1024", "--fit"]
+    given = (["--for", "search"], same, ["--for", "search", "--bits", "256"])
+    for path, options in zip(paths, given, strict=True):
+        assert main(["sign", str(source), "-o", path, *options]) == 0
+    one, two, three = map(la.load_signer, paths)
+    assert one == two and one.bits == 1024 and three.bits == 256
+    capsys.readouterr()
+    for options, said in (
+        (["--method", "minhash"], "--method and --for search exclude each other"),
+        (["--like", paths[0]], "--like and --for search exclude each other"),
+    ):
+        typed = ["sign", str(source), "-o", paths[1], "--for", "search", *options]
+        assert said in refused(typed, capsys)

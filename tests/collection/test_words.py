@@ -6,6 +6,7 @@ import copy
 import math
 import sqlite3
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ def hashes(*words: str) -> Any:
     return np.array([oracle.hash_of(word) for word in words], np.uint64)
 
 
+def known_as(text: str, kind: str = "plain") -> tuple[Any, set[int]]:
+    return oracle.bag(text, kind), oracle.all_pieces(text, kind)
+
+
 # Words
 
 
@@ -57,7 +62,7 @@ def hashes(*words: str) -> Any:
 @settings(max_examples=600)
 def test_stems_are_those_of_porter(parts: list[str]) -> None:
     word = "".join(parts)
-    found, hashed = words_of_query(word, "porter")
+    found, hashed, *_ = words_of_query(word, "porter")
     assert found == ([word] if word else [])
     assert hashed.tolist() == (hashes(oracle.stemmed(word)).tolist() if word else [])
 
@@ -79,10 +84,13 @@ def test_examples_of_porter(word: str, stem: str) -> None:
 @settings(max_examples=400)
 def test_bags_of_words(text: str, kind: str) -> None:
     (bag,) = bags_of([text], kind)
-    assert bag == oracle.packed(oracle.bag(text, kind))
-    assert words_of_query(text, kind).hashes.tolist() == [
-        oracle.hash_of(word) for word in oracle.query_words(text, kind)
-    ]
+    assert bag == oracle.packed(*known_as(text, kind))
+    query = words_of_query(text, kind)
+    words = oracle.query_words(text, kind)
+    assert query.hashes.tolist() == [oracle.hash_of(word) for word in words]
+    ends = query.offsets.tolist()
+    pieces = [query.pieces[begin:end].tolist() for begin, end in pairwise(ends)]
+    assert pieces == oracle.query_pieces(text, kind)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +104,7 @@ def test_bags_of_words(text: str, kind: str) -> None:
     ],
 )  # fmt: skip
 def test_what_counts(text: str, kind: str, counts: dict[str, int]) -> None:
-    assert bags_of([text], kind) == [oracle.packed(counts)]
+    assert bags_of([text], kind) == [oracle.packed(counts, oracle.all_pieces(text, kind))]
 
 
 @pytest.mark.parametrize(
@@ -115,24 +123,29 @@ def test_what_a_query_looks_for(text: str, kind: str, words: list[str]) -> None:
 
 def test_counts_end_at_255() -> None:
     (bag,) = bags_of(["word " * 300], "plain")
-    assert bag == oracle.packed({"word": 255})
+    assert bag == oracle.packed({"word": 255}, oracle.word_pieces("word"))
     assert bags_of(["", "?!"], "plain") == [b"", b""]
+
+
+def test_pieces_end_at_1024() -> None:
+    text = " ".join(f"word{at}x" for at in range(2000))
+    (bag,) = bags_of([text], "plain")
+    assert len(oracle.all_pieces(text, "plain")) == 1024
+    assert bag == oracle.packed(*known_as(text))
 
 
 # The index in memory
 
 
 def found(index: WordIndex, query: list[str], k: int) -> list[tuple[int, int]]:
-    answer = index.search(hashes(*query), k)
+    answer = index.search(words_of_query(" ".join(query), "plain"), k)
     return list(zip(answer.scores.tolist(), answer.numbers.tolist(), strict=True))
 
 
 def expected(known: dict[int, str], query: list[str]) -> list[tuple[int, int]]:
-    bags = [oracle.bag(text, "plain") for text in known.values()]
-    scored = zip(oracle.scores(bags, query), known, strict=True)
-    return sorted(
-        ((score, number) for score, number in scored if score), key=lambda one: (-one[0], one[1])
-    )
+    text = " ".join(query)
+    words, pieces = oracle.query_words(text, "plain"), oracle.query_pieces(text, "plain")
+    return oracle.ranked({at: known_as(one) for at, one in known.items()}, words, pieces)
 
 
 @given(st.data())
@@ -150,13 +163,14 @@ def test_an_index_beside_the_oracle(data: st.DataObject) -> None:
         before = copy.copy(index)
         if gone:
             index.remove(np.array(gone, np.int64))
-        query = list(dict.fromkeys(data.draw(queries).split()))
+        query = asked = list(dict.fromkeys(data.draw(queries).split()))
         k = data.draw(st.integers(0, 40))
         assert found(before, query, k) == expected(known, query)[:k]
         known = {one: text for one, text in known.items() if one not in gone}
         assert len(index) == len(known)
         assert found(index, query, k) == expected(known, query)[:k]
-        answer = index.search(hashes(*query), k)
+        query = oracle.query_words(" ".join(query), "plain")
+        answer = index.search(words_of_query(" ".join(asked), "plain"), k)
         for one, has in zip(answer.numbers.tolist(), answer.has.tolist(), strict=True):
             bag = oracle.bag(known[one], "plain")
             assert [bool(has >> at & 1) for at in range(len(query))] == [w in bag for w in query]
@@ -186,12 +200,13 @@ def test_many_documents_go_through_many_windows() -> None:
 
 def test_an_index_is_saved_and_opened(tmp_path: Path) -> None:
     path = tmp_path / "words.lookalike"
-    index = WordIndex.build([Entries.of(5, ["a", "b", "c"], bags_of(["x y", "y", "z"], "plain"))])
+    bags = bags_of(["ax ay", "ay", "az"], "plain")
+    index = WordIndex.build([Entries.of(5, ["a", "b", "c"], bags)])
     index.remove(np.array([5]))
     index.save(path, {"uid": "u"})
     again = WordIndex.load(path)
     assert again.notes == {"uid": "u"} and len(again) == 2
-    assert found(again, ["y", "z"], 9) == found(index, ["y", "z"], 9)
+    assert found(again, ["ay", "az"], 9) == found(index, ["ay", "az"], 9)
     with pytest.raises(la.errors.CorruptIndexError, match="number 5"):
         again.remove(np.array([5]))
     data = bytearray(path.read_bytes())
@@ -209,12 +224,26 @@ def test_an_index_is_saved_and_opened(tmp_path: Path) -> None:
 def test_arrays_that_do_not_fit_reach_no_pointer() -> None:
     good: list[Any] = list(_native.build_words(*_arrays(["x y", "y"])))
     _native.WordSegment(*good)
-    for place, value in ((1, good[1][:1]), (3, good[3][:-1]), (4, good[4] + 9), (5, good[5][:1])):
+    for place, value in (
+        (1, good[1][:1]),
+        (3, good[3][:-1]),
+        (4, good[4] + 9),
+        (5, good[5][:1]),
+        (6, good[6][:-1]),
+        (6, good[6] + 99),
+    ):
         bad = [*good[:place], value, *good[place + 1 :]]
         with pytest.raises(_native.BorderError):
             _native.WordSegment(*bad)
     with pytest.raises(_native.BorderError, match="bag"):
         _native.build_words(np.array([1]), np.array([0, 5]), np.zeros(5, np.uint8))
+
+
+def test_entries_of_another_format_are_refused() -> None:
+    bag = bags_of(["some words"], "plain")[0]
+    for data in (bag[:-1], bag[2:], bag[:2], b"\xff\xff" + bag[2:], bag + bag):
+        with pytest.raises(la.errors.CollectionError, match=r"another format.*repair\(\)"):
+            WordIndex.build([Entries.of(1, ["a"], [data])])
 
 
 def _arrays(some: list[str]) -> tuple[Any, Any, Any]:
@@ -274,6 +303,16 @@ def test_matches_say_what_they_share(url: str) -> None:
         )
         assert match.score == sum(weights[:2]) / sum(weights)
         assert docs.search("owl").distances[0] > 0
+
+
+def test_similar_words_come_first(url: str) -> None:
+    """A word that no document has counts by its pieces, among documents that have another."""
+    with opened(url) as docs:
+        docs.add(["speech", "noise", "no"], ["audio of speech", "audio of noise", "noisy films"])
+        answer = docs.search("audio denoiser")
+        assert answer.ids == ["noise", "speech"] and answer.unknown == ("denoiser",)
+        assert [match.words for match in answer] == [("audio",), ("audio",)]
+        assert docs.search("denoiser").no_match == "no match: no document has 'denoiser'"
 
 
 def test_no_match_is_an_answer(url: str) -> None:

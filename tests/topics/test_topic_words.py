@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike import _native
 from lookalike.topics import words
+from lookalike.topics.listed import Listed
 from lookalike.topics.words import WordCounts, cluster_words
 from support.oracles import topics as oracle
 
@@ -188,3 +189,29 @@ def test_a_word_counts_for_a_long_document_if_it_is_repeated() -> None:
 )
 def test_forms_and_parts_of_a_word(one: str, two: str, same: bool) -> None:
     assert words.same_word(one, two) is words.same_word(two, one) is same
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_long_documents_repeat_names_their_topic(seed: int) -> None:
+    """All of them mention the subjects once; frequent words are not columns of the space."""
+    rng = np.random.default_rng(seed)
+    subjects = ["telnet", "routing", "mailbox"]
+    rare = [f"rare{word}{'abcdefghij'[word % 10]}" for word in range(9000)]
+    texts = []
+    for number in range(60):
+        own = number % 3
+        detail = rng.choice(rare[3000 * own : 3000 * (own + 1)], 400).tolist()
+        texts.append(" ".join([*subjects, *[subjects[own]] * 12, *detail]))
+    found = la.cluster_documents(texts, 3, seed=seed)
+    assert sorted(cluster.words[0][0] for cluster in found.clusters) == sorted(subjects)
+
+
+def test_words_of_documents_that_were_read_are_counted_equally() -> None:
+    texts = ["fox fox owl " * 200, "owl law", "law " * 900 + "fox", "", "fox owl law"]
+    labels = np.array([0, 1, 0, -1, 1])
+    kind, documents = la.Words(), _native.Documents.from_list(texts, 0)
+    read = WordCounts.of(kind, documents, labels, 2, 1)
+    again = WordCounts.of_listed(kind, Listed.of(kind, documents, 1), labels, 2)
+    assert read.documents.tolist() == again.documents.tolist() == [2, 2]
+    for one, two in zip(read.clusters, again.clusters, strict=True):
+        assert [part.tolist() for part in one] == [part.tolist() for part in two]

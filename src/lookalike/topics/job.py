@@ -27,7 +27,7 @@ from lookalike.progress import listener
 from lookalike.topics.blocks import one_blas_thread
 from lookalike.topics.centers import find_centers, nearest
 from lookalike.topics.function_words import Hashes, meaningless_words
-from lookalike.topics.listed import Listed, prominence
+from lookalike.topics.listed import Listed, are_long, prominence
 from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
 from lookalike.topics.settings import TopicSettings
 from lookalike.topics.space import Entries, Points, TopicSpace
@@ -110,6 +110,12 @@ class _Sample:
     """Words that say nothing about topics."""
     common: Hashes
     """Features that do not count, because too many documents have them."""
+    listed: Listed
+    """All features of the documents."""
+
+    def is_whole(self, documents: int) -> bool:
+        """Return whether these are all of the documents."""
+        return len(self.positions) == documents
 
     @classmethod
     def of(
@@ -140,7 +146,7 @@ class _Sample:
         space = TopicSpace.fit(listed, seed, job.threads, nothing)
         entries = space.entries(listed)
         points = space.points(entries, job.threads)
-        return cls(order[:taken], space, entries, points, nothing, common)
+        return cls(order[:taken], space, entries, points, nothing, common, listed)
 
 
 def _common_features(
@@ -263,6 +269,11 @@ def _described(
         sizes = np.bincount(labels[labels >= 0], minlength=count).astype(np.int64)
         features = sample.space.features
         counted = WordCounts(kind, sizes, [(features, one) for one in counts])
+        # Nearly all long documents mention frequent words, which are not columns then. Some
+        # repeat them, and are about them.
+        if sample.is_whole(len(labels)) and are_long(sample.listed.lengths):
+            own = labels[sample.positions]
+            counted = WordCounts.of_listed(kind, sample.listed, own, count)
     else:
         some = texts.take(np.ascontiguousarray(sample.positions[:_AT_A_TIME]))
         meaningless = meaningless_words(kind, Listed.of(kind, some, job.threads))

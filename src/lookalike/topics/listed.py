@@ -74,6 +74,11 @@ def prominence(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
     return least
 
 
+def are_long(lengths: NDArray[np.float64]) -> bool:
+    """Return whether words have to be repeated to count in most documents of these lengths."""
+    return len(lengths) > 0 and bool(np.median(lengths) >= _BRIEF)
+
+
 def is_among(features: NDArray[np.uint64], some: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Return which features are among some others, which are few and ascending."""
     if not len(some):

@@ -58,6 +58,7 @@ _NO_WORDS: NDArray[np.uint64] = np.empty(0, np.uint64)
 
 Counts = tuple[NDArray[np.uint64], Ints]
 """Hashes of words, ascending, and in how many documents each is."""
+_NOTHING: Counts = np.empty(0, np.uint64), np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -86,19 +87,21 @@ class WordCounts:
         A word counts where it is prominent, or with `every` wherever it is. `common` words,
         ascending, are left out.
         """
-        nothing = np.empty(0, np.uint64), np.empty(0, np.int64)
-        clusters = [nothing] * count
+        clusters = [_NOTHING] * count
         for begin in range(0, len(labels), _AT_A_TIME):
             some = labels[begin : begin + _AT_A_TIME]
             rows = begin + np.flatnonzero(some >= 0)
             part = texts.take(np.ascontiguousarray(rows))
             listed = Listed.of(words, part, threads).without(common)
-            counted = listed.counts >= (1 if every else prominence(listed.lengths)[listed.rows])
-            label, hashes = labels[rows][listed.rows[counted]], listed.features[counted]
-            for one in np.unique(label).tolist():
-                clusters[one] = _added(clusters[one], hashes[label == one])
-        documents = np.bincount(labels[labels >= 0], minlength=count).astype(np.int64)
-        return cls(words, documents, clusters)
+            _count(clusters, listed, labels[rows], every=every)
+        return cls(words, _sizes(labels, count), clusters)
+
+    @classmethod
+    def of_listed(cls, words: Words, listed: Listed, labels: Ints, count: int) -> WordCounts:
+        """Count where words are prominent, of documents that were read already."""
+        clusters = [_NOTHING] * count
+        _count(clusters, listed, labels)
+        return cls(words, _sizes(labels, count), clusters)
 
     def totals(self) -> Counts:
         """Return the same of all clusters together."""
@@ -108,6 +111,20 @@ class WordCounts:
         every, place = np.unique(hashes, return_inverse=True)
         counts = np.concatenate([counts for _, counts in self.clusters])
         return every, np.bincount(place, counts, minlength=len(every)).astype(np.int64)
+
+
+def _sizes(labels: Ints, count: int) -> Ints:
+    return np.bincount(labels[labels >= 0], minlength=count).astype(np.int64)
+
+
+def _count(clusters: list[Counts], listed: Listed, labels: Ints, *, every: bool = False) -> None:
+    """Add the words of documents to the counts of their clusters."""
+    rows = listed.rows
+    counted = (labels >= 0)[rows]
+    counted &= listed.counts >= (1 if every else prominence(listed.lengths)[rows])
+    label, hashes = labels[rows[counted]], listed.features[counted]
+    for one in np.unique(label).tolist():
+        clusters[one] = _added(clusters[one], hashes[label == one])
 
 
 def _added(before: Counts, hashes: NDArray[np.uint64]) -> Counts:

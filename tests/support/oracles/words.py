@@ -1,4 +1,4 @@
-"""The slow, obvious truth about a keyword index: BM25 of every document, word by word."""
+"""The slow, obvious truth about a keyword index: BM25 of every document, and pieces of words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import Stemmer
@@ -17,6 +18,8 @@ K1, B = np.float32(0.6), np.float32(0.75)
 MOST_COUNT = 255
 HASH_BITS = 40
 LEAD = 15
+PIECES, MOST_PIECES = 1 << 14, 1024
+SECOND_LOOK = 100
 _PORTER = Stemmer.Stemmer("porter")
 
 
@@ -101,10 +104,46 @@ def hash_of(word: str) -> int:
     return text_oracle.xxh64(word) & (1 << HASH_BITS) - 1
 
 
-def packed(counts: Mapping[str, int]) -> bytes:
+def word_pieces(word: str) -> list[int]:
+    """Return the numbers of four characters from each place of a word on, spaces around it."""
+    found = []
+    for one in pieces(f" {word} ", 4):
+        a, b, c, d = map(ord, one)
+        mixed = (a << 42 | b << 21 | c) * 0x9E3779B185EBCA87 + d
+        found.append((mixed * 0xC2B2AE3D27D4EB4F & 2**64 - 1) >> 50)
+    return found
+
+
+def all_pieces(text: str, kind: str) -> set[int]:
+    """Return the first different pieces of the words of a document."""
+    written = [word for word in text_oracle.words(text) if not _unspaced(word[0])]
+    found = dict.fromkeys(piece for word in written for piece in word_pieces(word))
+    return set() if kind == "trigram" else set(list(found)[:MOST_PIECES])
+
+
+def query_pieces(text: str, kind: str) -> list[list[int]]:
+    """Return the pieces of each word that a query looks for."""
+    known = dict[str, list[int]]()
+    if kind != "trigram":
+        for word in text_oracle.words(text):
+            if not _unspaced(word[0]):
+                stem = stemmed(word) if kind == "porter" else word
+                known.setdefault(stem, sorted(set(word_pieces(word))))
+    return [known.get(word, []) for word in query_words(text, kind)]
+
+
+def packed(counts: Mapping[str, int], pieces: Iterable[int]) -> bytes:
     """Return the bytes of a bag."""
+    if not counts:
+        return b""
+    gaps, following = b"", 0
+    for piece in sorted(pieces):
+        more, low = divmod(piece - following, 128)
+        gaps += bytes([low | 128, more] if more else [low])
+        following = piece + 1
     entries = sorted(hash_of(word) << 8 | n for word, n in counts.items())
-    return b"".join(entry.to_bytes(6, "little") for entry in entries)
+    joined = b"".join(entry.to_bytes(6, "little") for entry in entries)
+    return len(gaps).to_bytes(2, "little") + gaps + joined
 
 
 def weights(documents: Sequence[Mapping[str, int]], query: Sequence[str]) -> list[int]:
@@ -135,6 +174,31 @@ def scores(documents: Sequence[Mapping[str, int]], query: Sequence[str]) -> list
     return result
 
 
+def ranked(
+    documents: Mapping[Any, tuple[Mapping[str, int], set[int]]],
+    query: Sequence[str],
+    pieces: Sequence[Sequence[int]],
+) -> list[tuple[int, Any]]:
+    """Return (score, key) of all documents that have a word of a query, best first.
+
+    Documents of equal scores are in the order in which they are given.
+    """
+    bags = [bag for bag, _ in documents.values()]
+    known = weights(bags, query)
+    by_words = zip(scores(bags, query), documents, strict=True)
+    found = sorted((one for one in by_words if one[0]), key=lambda one: -one[0])
+    again = []
+    for score, key in found[:SECOND_LOOK]:
+        for weight, wanted in zip(known, pieces, strict=True):
+            if wanted:
+                shared = sum(piece in documents[key][1] for piece in wanted)
+                score += weight * 3 * shared // (10 * len(wanted))
+        again.append((score, key))
+    order = {key: place for place, key in enumerate(documents)}
+    again.sort(key=lambda one: (-one[0], order[one[1]]))
+    return again + found[SECOND_LOOK:]
+
+
 def nearest(
     documents: Mapping[str, str], text: str, kind: str, most: int = 64
 ) -> list[tuple[int, str]]:
@@ -142,9 +206,8 @@ def nearest(
 
     Documents of equal scores are in the order in which they are given.
     """
-    query = query_words(text, kind)[:most]
-    bags = {id: bag(one, kind) for id, one in documents.items()}
+    query, pieces = query_words(text, kind)[:most], query_pieces(text, kind)[:most]
+    known = {id: (bag(one, kind), all_pieces(one, kind)) for id, one in documents.items()}
     # Documents without any words count, too.
-    best = sum(weights([*bags.values()], query))
-    found = zip(bags, scores([*bags.values()], query), strict=True)
-    return sorted(((best - score, id) for id, score in found if score), key=lambda one: one[0])
+    best = sum(weights([counts for counts, _ in known.values()], query)) * 13 // 10
+    return [(best - score, id) for score, id in ranked(known, query, pieces)]

@@ -108,9 +108,10 @@ columns of the table:
   score     instead of distance and estimate with --rerank 0: agreeing bits of the slices read
 
 A QUERY that is the name of a file is replaced by its content; - reads a text from standard input.
-With --in CORPUS, the signed corpus, documents are compared themselves: similarity is exact, sorts
-the results, and --threshold applies to it. Signatures propose, and miss about 1% of the documents
-at the threshold. With another --measure or with --common, --threshold compares every document. An
+A QUERY whose nearest documents are as far away as random signatures has no match; --json lists
+these documents. With --in CORPUS, the signed corpus, documents are compared themselves: similarity
+is exact, sorts the results, and --threshold applies to it. Signatures propose, and miss about 1% of
+the documents at the threshold. With another --measure or with --common, --threshold compares every document. An
 index of vectors takes vectors: a column of --file, a .npy file, or a QUERY such as "[0.1, 0.2]"
 (docs/commands.md).
 """
@@ -168,8 +169,10 @@ def run(options: argparse.Namespace) -> None:
                     shown = escape_terminal(repr(label), LONGEST_ID)
                     warn(f"{shown} {queries.nothing}; there is nothing to search for")
                     one = _Answer([], True)
-                show.query(label, one.found, one.exact, masked=number in queries.masked)
-                if one.by_chance and options.queries:  # not for each text of a corpus
+                no_match = one.by_chance and options.queries  # not for each text of a corpus
+                found_here = [] if no_match and not options.json else one.found
+                show.query(label, found_here, one.exact, masked=number in queries.masked)
+                if no_match:
                     warn(_no_match(label, index), kind="")
     if short:
         warn_masked(short)
@@ -299,8 +302,7 @@ def _no_match(label: str | int, index: Index | VectorIndex) -> str:
         return said
     return (
         f"{said}. The index compares runs of {least} words. To search by a few words, use "
-        "`lookalike collection create` and `import`, or `lookalike sign --method topsig --ngram 1 "
-        "--fit`"
+        "`lookalike collection create` and `import`, or `lookalike sign --for search`"
     )
 
 

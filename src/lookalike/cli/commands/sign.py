@@ -17,6 +17,7 @@ from lookalike.checks import is_address, thread_count
 from lookalike.cli import common, kinds
 from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import is_standard, say, say_json
+from lookalike.collection.opening import PURPOSES
 from lookalike.corpora.formats import compression_of
 from lookalike.corpora.lengths import SHORT_CHARACTERS, SHORT_SHARE, TextLengths
 from lookalike.corpora.opening import expand_paths
@@ -41,6 +42,10 @@ _LISTS = (".csv", ".txt")
 """Suffixes of lists of hexadecimal hashes, of media alone."""
 _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 
+_SEARCH: dict[str, Any] = {"method": "topsig", "ngram": 1, "bits": 1024, "fit": True}
+"""Options that `--for search` stands for."""
+_OF_SEARCH = " ".join(f"--{name}{'' if v is True else f' {v}'}" for name, v in _SEARCH.items())
+
 TASK = "search"
 PURPOSE = "turn a corpus or a folder of images into a file of signatures"
 DESCRIPTION = "Sign every document of a corpus, and write signatures, ids and signer to a file."
@@ -54,6 +59,8 @@ input:
 {common.CORPUS}
 {kinds.KIND}
 signatures:
+  purpose:--for {"|".join(PURPOSES)}=duplicates  search: signatures to search by a few words
+                       ({_OF_SEARCH})
   --fit                learn word weights from the corpus first, for simhash and topsig
   --like FILE          sign like this file of signatures or index, with its learned weights
 advanced options:
@@ -68,6 +75,7 @@ advanced options:
 """
 EXAMPLES = """\
   lookalike sign corpus.jsonl
+  lookalike sign corpus.jsonl --for search -o words.lookalike
   lookalike sign corpus.jsonl --method topsig --fit -o topics.lookalike
   lookalike sign more.jsonl --like topics.lookalike -o more.lookalike
 """
@@ -84,7 +92,7 @@ methods:
            {SHORT_NGRAM} characters (--features short)
   simhash  cosine of word {_SIMHASH.ngram}-grams, in {_SIMHASH.bits} bits: near-duplicates
   topsig   cosine of word {_TOPSIG.ngram}-grams, in {_TOPSIG.bits} bits: documents on one subject
-  To search by a few words: --method topsig --ngram 1 --bits 1024 --fit
+  To search by a few words: --for search ({_OF_SEARCH})
   --common is learned with --fit, too.
 """
 
@@ -115,6 +123,7 @@ def run(options: argparse.Namespace) -> None:
             Said("input"),
             f" has {kind}, which are not signed; use `lookalike index --vectors COLUMN`",
         )
+    _take_purpose(options)
     signer, fitting = _signer(options)
     if options.bit_weights:
         check_weighted(signer, options.output)
@@ -147,6 +156,20 @@ def run(options: argparse.Namespace) -> None:
     told = {**vars(signed), "signer": _settings(signed.signer)}
     _tell(options, start, told, ("document", "documents"), notes)
     common.warn_read(signed)
+
+
+def _take_purpose(options: argparse.Namespace) -> None:
+    """Set the options that `--for search` stands for, where others were not typed."""
+    if options.purpose != "search":
+        return
+    both = "and --for search exclude each other; use one of them"
+    refuse_given(options, ("like",), both)
+    typed = common.typed_settings(options)
+    if "method" in typed and options.method != _SEARCH["method"]:
+        refuse_given(options, {"method": None}, both)
+    for name, value in _SEARCH.items():
+        if name not in typed:
+            setattr(options, name, value)
 
 
 def _usual_output(inputs: Sequence[str]) -> Path:
@@ -264,6 +287,7 @@ _OF_TEXT = ("weights", "fit", "bit_weights", "like")
 def _sign_files(options: argparse.Namespace, kind: str) -> None:
     """Sign files of a medium, write signatures with their paths, and say what was signed."""
     refuse_given(options, _OF_TEXT, f"does nothing for {kind}; leave it out")
+    refuse_given(options, {"purpose": "duplicates"}, f"does nothing for {kind}; leave it out")
     typed = {name: getattr(options, name) for name in kinds.typed_options(options)}
     medium = medium_with(kind, MEDIA[kind].sign_options(typed))
     signer = medium.signer

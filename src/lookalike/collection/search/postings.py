@@ -1,7 +1,8 @@
 """An index of words in memory: which documents have the words of a query, the best first?
 
-Documents are ranked by BM25, in the core (`native/words/index.hpp`). An index consists of segments
-that are never changed, only replaced. So a copy of an index stays as it is.
+Documents are ranked by BM25 and by pieces of words, in the core (`native/words/index.hpp`). An
+index consists of segments that are never changed, only replaced. So a copy of an index stays as it
+is.
 """
 
 from __future__ import annotations
@@ -15,20 +16,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.collection.documents import damaged
 from lookalike.collection.stores.entries import Entries
 from lookalike.collection.stores.schema import Numbers
 from lookalike.errors import CorruptIndexError, FormatError
 from lookalike.storage.container import Container, open_container, write_container
 
 MOST_QUERY_WORDS: int = _native.most_query_words
+_PIECE_SHARE, _PIECE_WHOLE = _native.piece_share
 _KIND = "words"
 _ARRAYS: dict[str, type[np.generic]] = {
     "numbers": np.int64, "lengths": np.uint32, "words": np.uint64, "offsets": np.int64,
-    "documents": np.uint32, "counts": np.uint8,
+    "documents": np.uint32, "counts": np.uint8, "piece_offsets": np.int64, "pieces": np.uint8,
 }  # fmt: skip
 """The arrays of a segment, in the order in which the core takes them."""
 _GROWTH = 4  # a segment has more than this many times the size of the next one
 _MOST_REMOVED = 1 / 4  # the share of a segment that is removed before the segment is written again
+
+
+class QueryWords(NamedTuple):
+    """The different words of a query as they are written, lower-case, and how they are compared."""
+
+    words: list[str]
+    hashes: NDArray[np.uint64]
+    offsets: NDArray[np.int64]  # where the pieces of each word begin, and where the last ones end
+    pieces: NDArray[np.uint16]
+
+    def first(self, count: int) -> QueryWords:
+        """Return some of the words."""
+        return QueryWords(
+            self.words[:count], self.hashes[:count], self.offsets[: count + 1], self.pieces
+        )
 
 
 class FoundWords(NamedTuple):
@@ -38,7 +56,12 @@ class FoundWords(NamedTuple):
     scores: NDArray[np.int64]
     has: NDArray[np.uint64]  # bit i: the document has word i
     frequencies: NDArray[np.int64]  # the number of documents that have each word
-    weights: NDArray[np.int64]  # the largest score that each word can give
+    weights: NDArray[np.int64]  # the largest score that each word can give, without its pieces
+
+    @property
+    def best_score(self) -> int:
+        """A score that no document can exceed."""
+        return int(self.weights.sum()) * (_PIECE_WHOLE + _PIECE_SHARE) // _PIECE_WHOLE
 
 
 @dataclass(frozen=True)
@@ -118,10 +141,11 @@ class WordIndex:
             raise CorruptIndexError(f"the keyword index does not have the number {left[0]}")
         self._segments = tuple(one for one in segments if len(one.numbers))
 
-    def search(self, words: NDArray[np.uint64], k: int) -> FoundWords:
-        """Return the k best documents for hashes of words, ties by number."""
+    def search(self, query: QueryWords, k: int) -> FoundWords:
+        """Return the k best documents for the first words of a query, ties by number."""
         parts = [one.part for one in self._segments]
-        return FoundWords(*_native.search_words(parts, words, k))
+        _, hashes, offsets, pieces = query.first(MOST_QUERY_WORDS)
+        return FoundWords(*_native.search_words(parts, hashes, offsets, pieces, k))
 
     def save(self, path: Path, notes: Mapping[str, Any]) -> None:
         """Write the index to a file, whole or not at all."""
@@ -147,4 +171,8 @@ class WordIndex:
 
 
 def _segment(bags: Entries) -> _Segment:
-    return _Segment.of(_native.build_words(bags.numbers, bags.offsets, bags.data))
+    try:
+        arrays = _native.build_words(bags.numbers, bags.offsets, bags.data)
+    except _native.BorderError:
+        raise damaged("the keyword index has entries of another format") from None
+    return _Segment.of(arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,12 @@ from lookalike.collection.answers import Answer, Level, Match, match_of
 from lookalike.collection.query import Question
 from lookalike.collection.search.answer import Budget, EntryFetcher, add_texts
 from lookalike.collection.search.native import CachedIndex, Target
-from lookalike.collection.search.postings import MOST_QUERY_WORDS, FoundWords, WordIndex
+from lookalike.collection.search.postings import (
+    MOST_QUERY_WORDS,
+    FoundWords,
+    QueryWords,
+    WordIndex,
+)
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.entries import Entries
 from lookalike.collection.stores.schema import WORDS, Numbers, State
@@ -62,13 +67,6 @@ class WordSearch(CachedIndex):
         index.remove(numbers)
 
 
-class QueryWords(NamedTuple):
-    """The different words of a query as they are written, lower-case, and their hashes."""
-
-    words: list[str]
-    hashes: NDArray[np.uint64]
-
-
 def words_of_query(text: str, kind: str) -> QueryWords:
     """Return the different words of a text; `kind` is one of `WORD_KINDS`."""
     try:
@@ -111,15 +109,15 @@ def answers_by_words(
 
 def _answer(fetcher: _WordFetcher, index: WordIndex, query: QueryWords) -> Answer:
     words = query.words[:MOST_QUERY_WORDS]
-    levels = _Levels(index, query.hashes[:MOST_QUERY_WORDS], fetcher.question.k)
+    levels = _Levels(index, query, fetcher.question.k)
     rows, _ = fetcher.first(levels)
     weights = levels.found.weights.tolist()
-    whole = sum(weights)
+    whole, best = sum(weights), levels.found.best_score
     matches: list[Match] = []
     for rank, row in rows:
         has = int(levels.found.has[rank])
         shared = [place for place in range(len(words)) if has >> place & 1]
-        match = match_of(row, whole - int(levels.found.scores[rank]))
+        match = match_of(row, best - int(levels.found.scores[rank]))
         vars(match)["words"] = tuple(words[place] for place in shared)
         vars(match)["score"] = sum(weights[place] for place in shared) / whole
         matches.append(match)
@@ -136,15 +134,15 @@ class _Levels:
     are wanted need to be read, even if all documents have the same score.
     """
 
-    def __init__(self, index: WordIndex, hashes: NDArray[np.uint64], k: int) -> None:
-        self._index, self._hashes, self._k = index, hashes, k
+    def __init__(self, index: WordIndex, query: QueryWords, k: int) -> None:
+        self._index, self._query, self._k = index, query, k
         self.found: FoundWords  # of the last level, which has all documents of those before
 
     def __iter__(self) -> Iterator[Level]:
         wanted = self._k
         while True:
             wanted = min(wanted, len(self._index) + 1)
-            self.found = found = self._index.search(self._hashes, wanted)
+            self.found = found = self._index.search(self._query, wanted)
             count = len(found.numbers)
             yield Level(found.numbers.tolist(), list(range(count)), count - 1)
             if count < wanted:

@@ -1,7 +1,8 @@
 """The words of documents, as a keyword index holds them.
 
 A bag of words has no order: for each different word of a text a hash of 40 bits, and how often the
-word occurs, at most 255 times. `native/words/bags.hpp` describes its bytes.
+word occurs, at most 255 times. Beside them, it has pieces of words. `native/words/bags.hpp`
+describes its bytes.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ from lookalike.errors import ArgumentError, DocumentError, FileError, NotFoundEr
 from lookalike.features import MEASURES, unrounded
 from lookalike.parts.signer import PartSigner, SignedParts
 from lookalike.shown import counted, escape_json, escape_terminal
+from lookalike.signatures.estimates import estimated_pairs
 from lookalike.signatures.files import is_npy
 from lookalike.signatures.signer import DocumentSigner
 
@@ -126,7 +127,9 @@ def _search(options: argparse.Namespace) -> None:
             _print_words(answer, options)
             return
         similar = _compared(docs, text, answer, options) if options.compare else None
-    _print_answer(answer, similar, options)
+        estimates = _estimates(docs, answer)
+    if options.json or options.compare or not answer.no_match:
+        _print_answer(answer, similar, estimates, options)
     if answer.no_match:
         warn(answer.no_match, kind="")
     if answer.masked:
@@ -208,6 +211,15 @@ def _compared(
     return found
 
 
+def _estimates(docs: Collection, answer: Answer) -> list[float]:
+    """Return the similarities that signatures estimate, of all bits even for masked texts."""
+    far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
+    if docs.signer is None:
+        return [1 - distance / docs.bits for distance in far]
+    ones = [one.ones for one in answer]
+    return list(map(float, estimated_pairs(docs.signer, far, docs.bits, ones)))
+
+
 def _printed(
     answer: Answer, similar: Sequence[float | None] | None, options: argparse.Namespace
 ) -> list[int]:
@@ -221,13 +233,18 @@ def _printed(
 
 
 def _print_answer(
-    answer: Answer, similar: Sequence[float | None] | None, options: argparse.Namespace
+    answer: Answer,
+    similar: Sequence[float | None] | None,
+    estimates: Sequence[float],
+    options: argparse.Namespace,
 ) -> None:
+    in_bits = options.explain or options.radius is not None
     for place in _printed(answer, similar, options):
         match = answer[place]
         chosen = _chosen_metadata(match.metadata, options)
         if options.json:
-            line = {"id": match.id, "distance": match.distance, "metadata": chosen}
+            line = {"id": match.id, "distance": match.distance}
+            line |= {"estimate": round(estimates[place], 4), "metadata": chosen}
             if answer.masked:
                 line["masked"] = True
             if similar is not None:
@@ -238,11 +255,11 @@ def _print_answer(
             say_json(line)
             continue
         metadata = escape_json(chosen) if chosen else ""
-        near = f"{match.distance:5}"
-        if similar is not None:
-            value = similar[place]
-            near += f"  {'-' if value is None else format(value, '.4f'):>6}"
-        say(f"{near}  {escape_terminal(match.id)}  {metadata}".rstrip())
+        value = estimates[place] if similar is None else similar[place]
+        digits = ".0%" if similar is None else ".2%"
+        near = f"{'-' if value is None else format(value, digits):>{4 if similar is None else 7}}"
+        shown = f"{near}  {escape_terminal(match.id)}  {metadata}".rstrip()
+        say(f"{shown}  {counted(match.distance, 'bit')}" if in_bits else shown)
         if options.explain:
             say(f"       bits {list(match.differing_bits or ())}")
     if options.explain and answer.work is not None:
