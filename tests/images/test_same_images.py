@@ -196,6 +196,9 @@ ONCE_JOINED = {
     "a slide": (1_000_299, 1_004_681),
     "a gradient around a point": (1_002_680, 1_003_310),
     "an edge, moved": (1_000_153, 1_001_441),
+    "another line as long": (2_000_116, 2_000_697),
+    "other colors, stretched": (2_003_365, 2_004_919),
+    "nearly the same star": (1_001_864, 1_004_552),
     "a star, stretched": (1_003_817, 1_001_066),
     "a star with other arms": (1_000_506, 1_001_500),
 }

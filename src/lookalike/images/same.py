@@ -28,12 +28,20 @@ class Rule:
     smaller: float = 1.0  # least share of the smaller image that the other one shows
     radius: float = 1.0  # factor of the usual radius of hashes
 
-    def accepts(self, found: Floats, placements: Floats) -> NDArray[np.bool_]:
-        """Return which pairs are the same, by what `agreements` found at these placements."""
+    def accepts(self, found: Floats, placements: Floats, wider: Floats) -> NDArray[np.bool_]:
+        """Return which pairs are the same, by what `agreements` found at these placements.
+
+        `wider` has how many times as wide the right image is as the left one, for its height.
+        """
         correlation, windows, agreeing, inside, evidence, slow, details, difference = found.T[:-2]
         moved = np.abs(placements - _WHOLE).max(axis=1)
         # Different images in the same frame agree in place, but hardly ever elsewhere.
         least = np.where(moved > _FAR, _FAR_EVIDENCE, _EVIDENCE)
+        # If nothing covers a part of a copy, all of its detail agrees.
+        whole = agreeing >= _NEARLY_ALL * windows
+        stretched = np.abs(np.log(wider * placements[:, 0] / placements[:, 2])) > _STRETCHED
+        least = np.where(whole & (moved <= _FAR), _WHOLE_EVIDENCE, least)
+        least = np.where(stretched, _MUCH_EVIDENCE, least)
         same = (inside >= _CORRELATION) & (evidence >= least)
         # A caption changes many gray values, but not the details of the rest.
         same |= (inside >= _LEAST_CORRELATION) & (evidence >= _MUCH_EVIDENCE)
@@ -42,7 +50,7 @@ class Rule:
         same &= (details >= _LEAST_DETAILS) & (slow >= _SLOW_EVIDENCE)
         # Plain and smooth images have little to compare: all of it has to be the same.
         little = (correlation >= _PLAIN_CORRELATION) & (evidence >= _PLAIN_EVIDENCE)
-        little &= (agreeing >= _NEARLY_ALL * windows) & (difference <= _NOISE) & (moved == 0)
+        little &= whole & (difference <= _NOISE) & (moved == 0) & ~stretched
         first, second = found.T[-2:]
         shown = (np.minimum(first, second) >= self.larger - _ROUNDING) & (
             np.maximum(first, second) >= self.smaller - _ROUNDING
@@ -61,8 +69,9 @@ RULES: Mapping[str, Rule] = {
 
 # Chosen on other photographs than those of docs/images.md, and on other plain pictures than those
 # of its benchmark. Evidence is in bits.
-_EVIDENCE, _FAR_EVIDENCE, _MUCH_EVIDENCE = 650, 450, 900
+_EVIDENCE, _WHOLE_EVIDENCE, _FAR_EVIDENCE, _MUCH_EVIDENCE = 650, 800, 500, 900
 _FAR = 0.012  # share of the width or height
+_STRETCHED = float(np.log(1.15))  # in one direction, more than in the other
 _SLOW_EVIDENCE = 48
 _LEAST_DETAILS = 60
 _CORRELATION, _LEAST_CORRELATION = 0.8, 0.5  # in windows that agree
@@ -110,18 +119,22 @@ def same_in_place(
     second: NDArray[np.uint8],
     left: Ints,
     right: Ints,
+    wider: Floats,
     rule: Rule,
     *,
     threads: int,
 ) -> NDArray[np.bool_]:
-    """Return whether whole images are the same, for pairs that hashes have proposed."""
+    """Return whether whole images are the same, for pairs that hashes have proposed.
+
+    `wider` is that of `Rule.accepts`.
+    """
     same = np.zeros(len(left), bool)
     for begin in range(0, len(left), _COMPARED):
         own = slice(begin, begin + _COMPARED)
         one, two = left[own], right[own]
         placements = np.tile(_WHOLE, (len(one), 1))
         found = agreements(first, second, one, two, placements, refine=False, threads=threads)
-        same[own] = rule.accepts(found, placements)
+        same[own] = rule.accepts(found, placements, wider[own])
         # Crops of a few percent are moved a little.
         nearly = found[:, 2] >= _WORTH_REFINING * found[:, 1]
         again = np.flatnonzero(~same[own] & nearly & (found[:, 0] >= _WORTH_REFINING))
@@ -129,7 +142,7 @@ def same_in_place(
         moved = agreements(
             first, second, one[again], two[again], placements, refine=True, threads=threads
         )
-        same[begin + again] = rule.accepts(moved, placements)
+        same[begin + again] = rule.accepts(moved, placements, wider[own][again])
     return same
 
 
@@ -140,6 +153,7 @@ class Proposed:
     left: Ints
     right: Ints
     placements: Floats
+    wider: Floats  # how many times as wide the right image is, for its height
 
     def shared(
         self,
@@ -152,13 +166,19 @@ class Proposed:
         """Return the share of the larger image that both show; 0 where they are not the same."""
         in_place = np.flatnonzero((np.abs(self.placements - _WHOLE) <= _SAME_PLACE).all(axis=1))
         whole = same_in_place(
-            first, second, self.left[in_place], self.right[in_place], rule, threads=threads
+            first,
+            second,
+            self.left[in_place],
+            self.right[in_place],
+            self.wider[in_place],
+            rule,
+            threads=threads,
         )
         found = agreements(
             first, second, self.left, self.right, self.placements, refine=True, threads=threads
         )
         shares: Floats = np.minimum(1.0, found[:, -2:].min(axis=1)) * rule.accepts(
-            found, self.placements
+            found, self.placements, self.wider
         )
         shares[in_place[whole]] = 1.0
         return shares
@@ -206,7 +226,9 @@ class PointIndex:
                 placements.append(placement)
             tell(min(1.0, (begin + _TOGETHER) / len(asked)))
         found = np.array(placements, np.float64).reshape(-1, 4)
-        return Proposed(np.array(left, np.int64), np.array(right, np.int64), found)
+        rows, others = np.array(left, np.int64), np.array(right, np.int64)
+        wider = shapes_of(self.sizes)[others] / shapes_of(sizes)[rows]
+        return Proposed(rows, others, found, wider)
 
     @staticmethod
     def _in_order(points: Sequence[Points]) -> list[int]:
@@ -250,6 +272,11 @@ class PointIndex:
                     if placed is not None:
                         placed.add((row, other))
                     yield row, other, placement
+
+
+def shapes_of(sizes: Sequence[tuple[int, int]]) -> Floats:
+    """Return the width of each image as a multiple of its height."""
+    return np.array([width / height for width, height in sizes], np.float64)
 
 
 def placement_of(
