@@ -176,6 +176,10 @@ def _ask_work_of_vectors(folder: Path) -> Any:
     )
 
 
+def _work_of_vectors_used(folder: Path) -> bool:
+    return bool(_dedup_vectors(folder).reused)
+
+
 # Files of media
 
 _KEPT = Kept(["bytes"], bytes, bytes)
@@ -509,7 +513,9 @@ KINDS = {
     "cache": Kind(_make_collection, _ask_cache, ("cache/*",), _cache_used),
     "snapshot": Kind(_make_snapshot, _ask_snapshot),
     "work": Kind(_make_work, _ask_work, ("work/*",), _work_used),
-    "work of vectors": Kind(_make_work_of_vectors, _ask_work_of_vectors, ("work/*",)),
+    "work of vectors": Kind(
+        _make_work_of_vectors, _ask_work_of_vectors, ("work/*",), _work_of_vectors_used
+    ),
     "file cache": Kind(
         _make_file_cache, _ask_file_cache, ("cache/*",), _file_cache_used, most=20_000
     ),
