@@ -33,7 +33,7 @@ MANY = (1000, 3000, 10_000)
 COPIES = 100  # of many pictures that have a copy
 COPY = "crop to 70%, half the size, JPEG 75"
 PIECE, GRID = 224, (8, 12)  # pixels of a piece of a photograph, and rows and columns of pieces
-FIRST = 2_000_000
+FIRST = 5_000_000
 """The number of the first plain picture; limits were chosen on others, below."""
 LONGEST = 480
 THREADS = 2

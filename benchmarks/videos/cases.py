@@ -296,6 +296,7 @@ def _ours(
             radius=votes.radius,
             tolerance=votes.tolerance,
             min_votes=votes.min_votes(int(chosen.sum())),
+            nearness=votes.nearness,
         )
         good += [one for one in answer if one.score >= votes.least_score]
     right = any(one.item == label and abs(one.offset / 1000 - start) <= _NEAR for one in good)

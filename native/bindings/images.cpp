@@ -98,7 +98,7 @@ int finish(images::Pdq& self, const OutputArray<std::uint8_t, 2>& signatures) {
 }
 
 using ThumbnailArray = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-constexpr std::size_t kPlacement = 4, kAgreement = 7, kPairsOfRun = 64;
+constexpr std::size_t kPlacement = 4, kAgreement = 10, kPairsOfRun = 64;
 
 void thumbnail(const SignatureArray& gray, const AxisTuple& rows, const AxisTuple& columns,
                const OutputArray<std::uint8_t, 2>& found) {
@@ -147,10 +147,12 @@ void compare(const ThumbnailArray& first, const ThumbnailArray& second, const Id
                 std::tie(at[0], at[1], at[2], at[3]) =
                     std::tie(placement.across_scale, placement.across_shift, placement.down_scale,
                              placement.down_shift);
-                double* const to = agreements.data() + pair * kAgreement;
-                std::tie(to[0], to[1], to[2], to[3], to[4], to[5], to[6]) =
-                    std::tie(found.correlation, found.windows, found.agreeing, found.inside,
-                             found.evidence, found.first_share, found.second_share);
+                const std::array values = {found.correlation, found.windows,    found.agreeing,
+                                           found.inside,      found.evidence,   found.slow,
+                                           found.details,     found.difference, found.first_share,
+                                           found.second_share};
+                static_assert(values.size() == kAgreement);
+                std::copy(values.begin(), values.end(), agreements.data() + pair * kAgreement);
             }
         });
 }

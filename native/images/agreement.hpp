@@ -19,6 +19,9 @@ void thumbnail(const Blocks& blocks, std::uint8_t* gray);
 // scale × x + shift in the second, across and down.
 struct Placement {
     double across_scale = 1, across_shift = 0, down_scale = 1, down_shift = 0;
+    // Of an image that was turned a little, what is below the middle lies further across, and what
+    // is right of it further down.
+    double across_lean = 0, down_lean = 0;
 };
 
 struct Agreement {
@@ -27,6 +30,9 @@ struct Agreement {
     double agreeing = 0;     // those in which both have the same
     double inside = 0;       // correlation of gray values in these
     double evidence = 0;     // bits: how unlikely it is that other images agree as well
+    double slow = 0;         // bits of it in frequencies below 6, which fine detail does not have
+    double details = 0;      // small windows, of 225, in which both have the same fine detail
+    double difference = 0;   // mean square of how far their slowest changes are apart
     double first_share = 0, second_share = 0;  // of the area of each image that both show
 };
 
@@ -39,11 +45,21 @@ struct Agreement {
 // A window is 8 × 8 of these, at every fourth. It has detail if the gray values of either have a
 // standard deviation of 2 levels, and agrees if they correlate by 0.7.
 //
-// The evidence is that of the frequencies of both, taken together by octaves: the number of those
-// that carry the energy, times how many bits of the amplitude are the same. Smooth images have few
-// frequencies. What is below half a gray level is noise, and says nothing. Sides on which most
-// windows do not agree, such as a caption, are left out, an eighth each. There is no evidence if
-// fewer than half of all windows agree.
+// Sides on which most windows do not agree, such as a caption, are left out, an eighth each. If
+// half of all windows agree, the rest is averaged over 64 × 64 parts, and compared in three ways:
+//
+// The evidence is that of the frequencies of both, taken together by half octaves in three
+// directions: the number of those that carry the energy, times how many bits of the amplitude are
+// the same. Smooth images, frames and symbols have few. What is below half a gray level is noise.
+//
+// Fine detail is what differs from the mean of 5 × 5 parts around it. Windows of 8 × 8 parts are
+// counted where it has a standard deviation of a gray level in either, and correlates by 0.5.
+//
+// The difference is that of the frequencies below 4, after both are brought to the same contrast.
+// Copies of a smooth image differ by noise alone, which is about as strong at all frequencies.
+//
+// To refine a placement, it is moved, scaled and then leaned in small steps, while gray values
+// correlate more.
 Agreement compare(const std::uint8_t* first, const std::uint8_t* second, Placement& placement,
                   bool refine);
 

@@ -112,22 +112,23 @@ std::int64_t weight_of(const std::vector<Vote>& votes, const Window& window,
     return sum;
 }
 
-// The best window of some votes of one item, from `begin` to `end`.
+// The best window with enough votes, of those of one item from `begin` to `end`.
 Window best_window(const std::vector<Vote>& votes, std::size_t begin, std::size_t end,
-                   std::int64_t tolerance, Scratch& scratch) {
+                   std::int64_t tolerance, std::size_t least, std::int64_t vote, Scratch& scratch) {
     Window best{begin, begin, 0};
-    std::int64_t distance = 0;
+    std::int64_t most = 0;
     std::size_t count = 0, right = begin;
     for (std::size_t left = begin; left < end;) {
         const std::int64_t difference = votes[left].difference;
         while (right < end && votes[right].difference <= difference + tolerance)
             count += scratch.inside[votes[right++].query_part]++ == 0;
-        if (count >= best.votes) {
+        const std::int64_t highest = static_cast<std::int64_t>(count) * vote;
+        if (count >= least && highest > most) {
             const Window window{left, right, count};
-            const std::int64_t sum = distance_of(votes, window, scratch);
-            if (count > best.votes || sum < distance) {
+            const std::int64_t worth = highest - distance_of(votes, window, scratch);
+            if (worth > most) {
                 best = window;
-                distance = sum;
+                most = worth;
             }
         }
         while (left < end && votes[left].difference == difference)
@@ -142,8 +143,8 @@ struct Answer {
 };
 
 Answer answer_of(const NearParts& near, const std::vector<Vote>& votes, const Window& window,
-                 Scratch& scratch) {
-    const Window common = best_window(votes, window.begin, window.end, 0, scratch);
+                 std::int64_t vote, Scratch& scratch) {
+    const Window common = best_window(votes, window.begin, window.end, 0, 1, vote, scratch);
     Answer answer{votes[window.begin].item, votes[common.begin].difference, window.weight, 0, {}};
     std::vector<std::uint32_t> inside;
     for (std::size_t at = window.begin; at < window.end; ++at)
@@ -178,14 +179,14 @@ void keep_most(std::vector<Window>& windows, std::size_t k) {
 
 Votes count_votes(const NearParts& near, std::size_t query_parts,
                   std::span<const std::int64_t> weights, std::int64_t tolerance, std::size_t least,
-                  std::size_t k) {
+                  std::size_t k, std::int64_t vote) {
     const std::vector<Vote> votes = promising(near, tolerance, least);
     Scratch scratch(query_parts);
     std::vector<Window> windows;
     for (std::size_t begin = 0, end; begin < votes.size(); begin = end) {
         for (end = begin + 1; end < votes.size() && votes[end].item == votes[begin].item;)
             ++end;
-        Window best = best_window(votes, begin, end, tolerance, scratch);
+        Window best = best_window(votes, begin, end, tolerance, least, vote, scratch);
         if (best.votes < least)
             continue;
         best.weight = weight_of(votes, best, weights, scratch);
@@ -194,7 +195,7 @@ Votes count_votes(const NearParts& near, std::size_t query_parts,
     keep_most(windows, k);
     std::vector<Answer> answers;
     for (const Window& window : windows)
-        answers.push_back(answer_of(near, votes, window, scratch));
+        answers.push_back(answer_of(near, votes, window, vote, scratch));
     std::sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) {
         return std::tie(b.weight, a.distance, a.item) < std::tie(a.weight, b.distance, b.item);
     });

@@ -820,6 +820,7 @@ def part_votes(
     tolerance: int,
     least: int,
     k: int,
+    vote: int = ...,
 ) -> tuple[
     NDArray[np.int64],
     NDArray[np.int64],

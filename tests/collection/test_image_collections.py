@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,24 @@ def test_images_are_added_and_found(photos: list[str], tmp_path: Path) -> None:
         document = photo.get("b")
         assert document is not None and document.text == photos[1]
         assert np.array_equal(document.signature, signer.sign(photos[1])[0])
+
+
+def test_a_job_against_a_collection_in_any_database(
+    photos: list[str], tmp_path: Path, new_url: Callable[[], str]
+) -> None:
+    """Old images are known by their hashes alone; the job names their ids."""
+    url, new = new_url(), tmp_path / "new"
+    new.mkdir()
+    CHANGES["half the size"](scene(2, 160)).save(new / "copy.png")
+    scene(8, 160).save(new / "unseen.png")
+    with la.open_collection(url, "photos", signer=la.ImageHash(256)) as photo:
+        photo.add(["a", "b", "c", "d"], photos)
+        found = [la.dedup(new, kind="images", against=old) for old in (url, photo)]
+    for result in found:
+        assert [path.name for path in result.kept()] == ["unseen.png"]
+        (row,) = [at for at, file in enumerate(result.files) if file.name == "copy.png"]
+        assert result.annotated()["duplicate_of"].to_pylist()[row] == "c"
+        assert result.counts.in_old == 1
 
 
 def test_broken_images_are_named(photos: list[str], tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 
 import lookalike as la
 from lookalike import SignatureFile
+from lookalike.storage.file_cache import RECENT, FileCache, Kept
 from support.oracles import scan as oracle
 
 __all__ = ["KINDS", "Kind"]
@@ -41,6 +43,8 @@ class Kind:
     """Which of them are damaged."""
     used: Callable[[Path], bool] = lambda folder: True
     """Whether whole files are really used, where they need not be: then they are not made anew."""
+    most: int | None = None
+    """Changes that are tried at most: of a database, most pages are empty."""
 
 
 def _signer() -> la.SimHash:
@@ -129,6 +133,84 @@ def _ask_vectors(folder: Path) -> Any:
         found.append((near.ids.tolist(), exact.ids.tolist(), exact.similarities.tolist()))
         found.append((rows.tolist(), ids.tolist(), index.next_id, repr(index.tunings)))
     return found
+
+
+def _make_bits_of_vectors(folder: Path) -> None:
+    index = la.VectorIndex(_VECTORS, _IDS, bits=16, only_bits=True)
+    index.remove(_IDS[:2])
+    index.add(_VECTORS[:1])
+    index.save(_path(folder))
+
+
+def _ask_bits_of_vectors(folder: Path) -> Any:
+    """Save them again before anything else is read, so that damage cannot be passed on."""
+    la.VectorIndex.load(_path(folder), verify=False).save(folder / "again")
+    found: list[Any] = []
+    for path in (_path(folder), folder / "again"):
+        index = la.VectorIndex.load(path)
+        near = index.search(_VECTORS, 5, candidates=24, probe=index.clusters)
+        found.append((near.ids.tolist(), near.similarities.tolist(), len(index), index.next_id))
+    return found
+
+
+def _make_work_of_vectors(folder: Path) -> None:
+    corpus = folder / "corpus.jsonl"
+    rows = [*_VECTORS.tolist(), *(2 * _VECTORS[:5]).tolist()]
+    lines = [{"id": n, "embedding": row} for n, row in enumerate(rows)]
+    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "where").write_text(str(corpus))  # as for the work folder of texts
+    _dedup_vectors(folder)
+
+
+def _dedup_vectors(folder: Path) -> Any:
+    corpus = Path((folder / "where").read_text())
+    return la.dedup(corpus, vectors="embedding", work=folder / "work", threads=1)
+
+
+def _ask_work_of_vectors(folder: Path) -> Any:
+    result = _dedup_vectors(folder)
+    pairs = result.pairs
+    return (
+        (result.keep.tolist(), result.duplicate_of.tolist(), result.group_of.tolist()),
+        (pairs.left.tolist(), pairs.right.tolist(), pairs.similarity.tolist()),
+    )
+
+
+def _work_of_vectors_used(folder: Path) -> bool:
+    return bool(_dedup_vectors(folder).reused)
+
+
+# Files of media
+
+_KEPT = Kept(["bytes"], bytes, bytes)
+
+
+def _make_file_cache(folder: Path) -> None:
+    """Keep what was read of files, which are as old as an entry needs them to be."""
+    files = folder / "files"
+    files.mkdir()
+    for place, name in enumerate(_NAMES):
+        (files / name).write_bytes(_ROWS[place].tobytes() * (place % 5))
+    (folder / "where").write_text(str(files))
+    time.sleep(RECENT / 1e9 + 0.1)
+    _ask_file_cache(folder)
+
+
+def _ask_file_cache(folder: Path) -> Any:
+    """Read all files; a bad cache costs time, no answer."""
+    return _read_files(folder)[0]
+
+
+def _read_files(folder: Path) -> tuple[Any, int]:
+    files = sorted(Path((folder / "where").read_text()).iterdir())
+    with FileCache(folder / "cache" / "files.sqlite", None) as cache:
+        keys = cache.keys(files, _KEPT.made_by)
+        found = list(cache.reading(files, _KEPT, lambda some: [one.read_bytes() for one in some]))
+        return (found, cache.together(keys, _KEPT, lambda: b"all of them")), cache.hits
+
+
+def _file_cache_used(folder: Path) -> bool:
+    return _read_files(folder)[1] == len(_NAMES) + 1
 
 
 # Signatures and signers
@@ -425,10 +507,17 @@ KINDS = {
     "bands": Kind(_make_bands, _ask_bands),
     "parts": Kind(_make_parts, _ask_parts),
     "vectors": Kind(_make_vectors, _ask_vectors),
+    "bits of vectors": Kind(_make_bits_of_vectors, _ask_bits_of_vectors),
     "shards in one file": Kind(_make_sharded, _ask_index),
     "runs": Kind(_make_runs, _ask_runs),
     "cache": Kind(_make_collection, _ask_cache, ("cache/*",), _cache_used),
     "snapshot": Kind(_make_snapshot, _ask_snapshot),
     "work": Kind(_make_work, _ask_work, ("work/*",), _work_used),
+    "work of vectors": Kind(
+        _make_work_of_vectors, _ask_work_of_vectors, ("work/*",), _work_of_vectors_used
+    ),
+    "file cache": Kind(
+        _make_file_cache, _ask_file_cache, ("cache/*",), _file_cache_used, most=20_000
+    ),
     "unfinished work": Kind(_make_unfinished_work, _ask_work, ("work/*",), _signing_goes_on),
 }

@@ -61,14 +61,14 @@ MISFITS: dict[str, Callable[[], object]] = {
     "an image that is not there": lambda: compared(right=np.array([2])),
     "a pair without a second": lambda: compared(right=np.array([0, 0])),
     "an image without a size": lambda: compared(placements=np.array([[0.0, 0, 1, 0]])),
-    "room for other pairs": lambda: compared(agreements=np.zeros((2, 7))),
+    "room for other pairs": lambda: compared(agreements=np.zeros((2, 10))),
 }
 
 
 def compared(**changed: Any) -> None:
     thumbnails = np.zeros((2, 64, 64), np.uint8)
     arguments = {"right": np.array([1]), "placements": np.array([[1.0, 0, 1, 0]])}
-    arguments = {**arguments, "agreements": np.zeros((1, 7)), **changed}
+    arguments = {**arguments, "agreements": np.zeros((1, 10)), **changed}
     _native.compare_images(
         thumbnails, thumbnails, np.array([0]), refine=True, threads=1, **arguments
     )

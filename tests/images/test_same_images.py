@@ -58,10 +58,11 @@ def test_agreement_is_as_it_is_defined(seed: int, share: float, blur: int) -> No
         thumbnails, thumbnails, np.array([0]), np.array([1]), placements, refine=False, threads=1
     )
     expected = agreement_in_place(*(each.tolist() for each in thumbnails))
-    assert found[0] == pytest.approx(expected[0]) and found[1:3].tolist() == [*expected[1:3]]
-    if expected[2] == expected[1]:  # no side is left out
-        assert found[4] == pytest.approx(expected[3])
-    assert found[5:].tolist() == [1, 1]
+    assert found[0] == pytest.approx(expected.correlation)
+    assert found[1:3].tolist() == [expected.windows, expected.agreeing]
+    if expected.windows == expected.agreeing:  # no side is left out
+        assert found[4:8] == pytest.approx(expected[3:])
+    assert found[8:].tolist() == [1, 1]
 
 
 def test_any_number_of_threads_and_both_orders() -> None:
@@ -187,6 +188,43 @@ def test_pages_of_one_kind_are_not_the_same(kind: str, tmp_path: Path) -> None:
     first = list(PAGES).index(kind)
     pictures = {str(number): page(first + number * len(PAGES), 200) for number in range(30)}
     assert near(saved(tmp_path / "pages", pictures)) == set()
+
+
+ONCE_JOINED = {
+    "one line of text": (1_002_091, 1_002_245),
+    "a title and a line": (1_001_902, 1_004_975),
+    "a slide": (1_000_299, 1_004_681),
+    "a gradient around a point": (1_002_680, 1_003_310),
+    "an edge, moved": (1_000_153, 1_001_441),
+    "another line as long": (2_000_116, 2_000_697),
+    "other colors, stretched": (2_003_365, 2_004_919),
+    "nearly the same star": (1_001_864, 1_004_552),
+    "a star, stretched": (1_003_817, 1_001_066),
+    "a star with other arms": (1_000_506, 1_001_500),
+}
+"""Numbers of pages that agree but for what they show; lower limits have joined them."""
+
+
+@pytest.mark.parametrize("why", ONCE_JOINED)
+def test_what_two_frames_have_in_common_is_not_enough(why: str, tmp_path: Path) -> None:
+    pictures = {str(number): page(number, 256) for number in ONCE_JOINED[why]}
+    assert near(saved(tmp_path / "pages", pictures)) == set()
+
+
+@pytest.mark.parametrize("angle", [-2, 1, 2])
+def test_images_that_are_turned_a_little(angle: int, tmp_path: Path) -> None:
+    pictures = {str(number): scene(number, 400) for number in (0, 2, 6)}
+    folder = saved(tmp_path / "turned", pictures)
+    for name, picture in pictures.items():
+        picture.rotate(angle, Image.Resampling.BICUBIC).save(folder / f"{name} turned.png")
+    assert near(folder) == {frozenset({name, f"{name} turned"}) for name in pictures}
+
+
+def test_a_caption_that_different_images_share(tmp_path: Path) -> None:
+    pictures = {
+        str(number): EDITS["caption"](plain_picture(3 * number, 300)) for number in range(9)
+    }
+    assert near(saved(tmp_path / "captions", pictures)) == set()
 
 
 def test_copies_of_plain_pictures_are_still_found(tmp_path: Path) -> None:

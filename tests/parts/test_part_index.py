@@ -109,6 +109,7 @@ class PartMachine(RuleBasedStateMachine):
         min_votes=st.integers(1, 3),
         most_near=st.sampled_from([1, 5, 20, 10**6]),
         rarity=st.booleans(),
+        nearness=st.booleans(),
         threads=st.sampled_from([1, 2]),
     )
     def search(self, seed: int, count: int, threads: int, **asked: Any) -> None:

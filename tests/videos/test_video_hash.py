@@ -34,6 +34,7 @@ def search(index: la.PartIndex, parts: SignedParts) -> list[tuple[str | int, int
         radius=votes.radius,
         tolerance=votes.tolerance,
         min_votes=votes.min_votes(len(parts.signatures)),
+        nearness=votes.nearness,
     )
     return [(one.item, one.offset) for one in answer if one.score >= votes.least_score]
 
@@ -47,6 +48,32 @@ def test_a_frame_is_hashed_by_pdq(rows: int, columns: int, seed: int) -> None:
     # Three equal channels are weighted to the gray level, up to rounding in the last bit.
     assert np.unpackbits(signature ^ np.packbits(bits, bitorder="little")).sum() <= 4
     assert abs(found - quality) <= 1
+
+
+def changed(row: np.ndarray, bits: int, rng: np.random.Generator) -> np.ndarray:
+    flips = np.zeros(256, np.uint8)
+    flips[rng.choice(256, bits, replace=False)] = 1
+    return row ^ np.packbits(flips)
+
+
+def test_the_place_in_a_film_of_one_still_scene() -> None:
+    """All frames are near each other, so most votes do not tell where; distances do."""
+    rng = np.random.default_rng(4)
+    still = rng.integers(0, 256, 32).astype(np.uint8)
+    film_rows = [changed(still, 8, rng) for _ in range(12)]
+    film_rows += [changed(still, 50, rng) for _ in range(4)]  # something moves
+    query = [changed(row, 6, rng) for row in film_rows[4:]]
+    query[-1] = changed(still, 30, rng)  # too far from its frame, near all others
+    offsets = np.arange(16) * STEP
+    index = indexed({"film": SignedParts(np.array(film_rows), offsets)})
+    parts = SignedParts(np.array(query), offsets[:12])
+    votes = HASH.votes
+    asked = {"radius": votes.radius, "tolerance": 0}
+    assert index.search(*parts, **asked)[0].offset != 4 * STEP  # type: ignore[arg-type]
+    assert index.search(*parts, **asked, nearness=True)[0].offset == 4 * STEP  # type: ignore[arg-type]
+    assert search(index, parts) == [("film", 4 * STEP)]
+    with pytest.raises(la.errors.ArgumentError, match="nearness needs radius"):
+        index.search(*parts, neighbors=1, nearness=True)
 
 
 def test_four_frames_of_a_second_are_hashed(tmp_path: Path) -> None:

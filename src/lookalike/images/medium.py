@@ -17,7 +17,7 @@ from lookalike.images.decode import SUFFIXES, TURNS, is_image, is_one_image
 from lookalike.images.details import MOST_POINTS, THUMBNAIL, Points, turned_thumbnails
 from lookalike.images.image_hash import HashedImage, ImageHash
 from lookalike.images.kept import kept_of_images
-from lookalike.images.same import RULES, PointIndex, same_in_place
+from lookalike.images.same import RULES, PointIndex, same_in_place, shapes_of
 from lookalike.images.signed import most_differing, pairs_by_hashes, signer_of
 from lookalike.images.thumbnails import image_tag, small_jpeg_of
 from lookalike.images.workers import LEAST_MEMORY
@@ -222,7 +222,7 @@ class ImageMedium(Medium[HashedImages]):
         )
 
     def pairs(self, read: Read[HashedImages], *, threads: int, tell: Tell) -> SimilarPairs:
-        whole = self._whole(read.content, threads)
+        whole = self._whole(read, threads)
         if not self.rule.part:
             return whole
         parts = self._parts(read, threads, tell)
@@ -234,8 +234,9 @@ class ImageMedium(Medium[HashedImages]):
         order = _first_of_each(left, right, distance < 0, -similarity)
         return SimilarPairs(left[order], right[order], similarity[order], distance[order])
 
-    def _whole(self, content: HashedImages, threads: int) -> SimilarPairs:
+    def _whole(self, read: Read[HashedImages], threads: int) -> SimilarPairs:
         """Return pairs of whole images that are the same: hashes propose, gray values decide."""
+        content, shapes = read.content, shapes_of(_sizes(read))
         rows = np.flatnonzero(content.clear)
         signatures = content.signatures[rows]
         index = SliceIndex(np.ascontiguousarray(signatures[:, 0]), ids=rows, threads=threads)
@@ -251,8 +252,16 @@ class ImageMedium(Medium[HashedImages]):
                 left, right = np.repeat(rows, np.diff(matches.offsets)), matches.ids
                 others = left != right
                 left, right, distance = left[others], right[others], matches.distances[others]
+            swapped = TURNS[list(TURNS)[number]][0]
+            wider = shapes[right] / (1 / shapes if swapped else shapes)[left]
             same = same_in_place(
-                content.turned(number), content.thumbnails, left, right, self.rule, threads=threads
+                content.turned(number),
+                content.thumbnails,
+                left,
+                right,
+                wider,
+                self.rule,
+                threads=threads,
             )
             one, two = left[same], right[same]
             found.append((np.minimum(one, two), np.maximum(one, two), distance[same]))
@@ -265,7 +274,7 @@ class ImageMedium(Medium[HashedImages]):
     def _parts(self, read: Read[HashedImages], threads: int, tell: Tell) -> SimilarPairs:
         """Return pairs of which one shows a part of the other: points vote, gray values decide."""
         content = read.content
-        sizes = list(zip(read.facts["width"], read.facts["height"], strict=True))
+        sizes = _sizes(read)
         upright = [points[0] for points in content.points]
         index = PointIndex(upright, sizes)
         found: list[tuple[NDArray[Any], ...]] = []
@@ -333,6 +342,10 @@ class ImageMedium(Medium[HashedImages]):
 
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
         return image_tag(file, _THUMBNAIL, most, memory=memory_for_decoders(memory, 0, 0))
+
+
+def _sizes(read: Read[HashedImages]) -> list[tuple[int, int]]:
+    return list(zip(read.facts["width"], read.facts["height"], strict=True))
 
 
 def _tell_part(tell: Tell, number: int, count: int, share: float) -> None:

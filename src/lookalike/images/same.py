@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,59 +22,70 @@ class Rule:
     """When two images are the same."""
 
     windows: float  # share of windows with detail that must agree
+    covered: float  # the same with much evidence: words may cover the others
     part: bool  # whether a part of an image may be the same as the other one
     larger: float = 1.0  # least share of the larger image that the other one shows, by area
     smaller: float = 1.0  # least share of the smaller image that the other one shows
     radius: float = 1.0  # factor of the usual radius of hashes
 
-    def accepts(self, found: Floats, least: Least) -> NDArray[np.bool_]:
-        """Return which pairs are the same, by what `agreements` found."""
-        correlation, windows, agreeing, inside, evidence, first, second = found.T
-        same = (inside >= least.correlation) & (evidence >= least.evidence)
+    def accepts(self, found: Floats, placements: Floats, wider: Floats) -> NDArray[np.bool_]:
+        """Return which pairs are the same, by what `agreements` found at these placements.
+
+        `wider` has how many times as wide the right image is as the left one, for its height.
+        """
+        correlation, windows, agreeing, inside, evidence, slow, details, difference = found.T[:-2]
+        moved = np.abs(placements - _WHOLE).max(axis=1)
+        # Different images in the same frame agree in place, but hardly ever elsewhere.
+        least = np.where(moved > _FAR, _FAR_EVIDENCE, _EVIDENCE)
+        # If nothing covers a part of a copy, all of its detail agrees. In a frame, a line of words
+        # does not, which is little beside the frame; so there is more evidence than that.
+        whole = agreeing >= _NEARLY_ALL * windows
+        stretched = np.abs(np.log(wider * placements[:, 0] / placements[:, 2])) > _STRETCHED
+        least = np.where(
+            whole & (moved <= _FAR) & (details < _MANY_DETAILS), _WHOLE_EVIDENCE, least
+        )
+        least = np.where(stretched, _MUCH_EVIDENCE, least)
+        same = (inside >= _CORRELATION) & (evidence >= least)
         # A caption changes many gray values, but not the details of the rest.
-        same |= (inside >= _CERTAIN.correlation) & (evidence >= _CERTAIN.evidence)
-        if least is _IN_PLACE:
-            # Plain and smooth images have little to compare; nearly all of it has to be the same.
-            # Two pages of the same kind differ only where there is text.
-            little = (inside >= _PLAIN.correlation) & (evidence >= _PLAIN.evidence)
-            little |= (correlation >= _SMOOTH.correlation) & (evidence >= _SMOOTH.evidence)
-            same |= little & (agreeing >= _NEARLY_ALL * windows)
-        else:
-            # A few edges agree with those of other images, if these are moved until they do.
-            same &= windows >= _LEAST_WINDOWS
+        same |= (inside >= _LEAST_CORRELATION) & (evidence >= _MUCH_EVIDENCE)
+        # Edges, symbols and words agree with those of other images, if these are moved until they
+        # do. Fine detail in many places does not; nor does what is below it, if words cover it all.
+        same &= (details >= _LEAST_DETAILS) & (slow >= _SLOW_EVIDENCE)
+        # Plain and smooth images have little to compare: all of it has to be the same.
+        little = (correlation >= _PLAIN_CORRELATION) & (evidence >= _PLAIN_EVIDENCE)
+        little &= whole & (difference <= _NOISE) & (moved == 0) & ~stretched
+        first, second = found.T[-2:]
         shown = (np.minimum(first, second) >= self.larger - _ROUNDING) & (
             np.maximum(first, second) >= self.smaller - _ROUNDING
         )
-        accepted: NDArray[np.bool_] = same & (agreeing >= self.windows * windows) & shown
+        share = np.where(evidence >= _MUCH_EVIDENCE, self.covered, self.windows)
+        accepted: NDArray[np.bool_] = (same | little) & (agreeing >= share * windows) & shown
         return accepted
 
 
-class Least(NamedTuple):
-    """What a pair needs at least."""
-
-    correlation: float
-    evidence: float  # bits
-
-
 RULES: Mapping[str, Rule] = {
-    "strict": Rule(windows=0.9, part=False, larger=0.9, smaller=0.9, radius=0.75),
-    "normal": Rule(windows=0.75, part=True, larger=0.3, smaller=0.75),
-    "loose": Rule(windows=0.6, part=True, larger=0.12, smaller=0.6),
+    "strict": Rule(windows=0.9, covered=0.9, part=False, larger=0.9, smaller=0.9, radius=0.75),
+    "normal": Rule(windows=0.75, covered=0.6, part=True, larger=0.3, smaller=0.75),
+    "loose": Rule(windows=0.6, covered=0.5, part=True, larger=0.12, smaller=0.6),
 }
 """By threshold. docs/images.md has what each finds."""
 
-# Chosen on other photographs than those of docs/images.md, and on plain pictures like those there.
-_IN_PLACE, _MOVED, _PLACED = Least(0.8, 130), Least(0.85, 110), Least(0.85, 150)
-"""For images in place, moved to where they agree best, and placed by points: the more is searched,
-the better other images agree, too."""
-_PLAIN, _SMOOTH, _CERTAIN = Least(0.97, 50), Least(0.995, 22), Least(0.5, 300)
+# Chosen on other photographs than those of docs/images.md, and on other plain pictures than those
+# of its benchmark. Evidence is in bits.
+_EVIDENCE, _WHOLE_EVIDENCE, _FAR_EVIDENCE, _MUCH_EVIDENCE = 550, 800, 500, 900
+_FAR = 0.012  # share of the width or height
+_STRETCHED = float(np.log(1.15))  # in one direction, more than in the other
+_SLOW_EVIDENCE = 46
+_LEAST_DETAILS, _MANY_DETAILS = 60, 170  # of 225 windows
+_CORRELATION, _LEAST_CORRELATION = 0.8, 0.5  # in windows that agree
+_PLAIN_CORRELATION, _PLAIN_EVIDENCE = 0.9965, 56
+_NOISE = 14.0  # mean square of differences of slow changes: an eighth of a gray level
 _NEARLY_ALL = 0.97  # share of windows that agree
-_LEAST_WINDOWS = 16  # with detail, of images that are moved
 _ROUNDING = 1e-9
 _WHOLE = np.array([1.0, 0.0, 1.0, 0.0])  # the placement of an image in place
 _SAME_PLACE = 0.06  # how far from that points may have it
 _WORTH_REFINING = 0.5  # correlation of images in place, and share of windows that agree
-_AGREEMENT = 7  # values of an agreement
+_AGREEMENT = 10  # values of an agreement
 _RADIUS = 2  # bits in which words of the same point may differ
 _TOLERANCE = DOUBLING // 3  # of how much larger one image is, by its points
 _LEAST_VOTES = 2
@@ -112,18 +122,22 @@ def same_in_place(
     second: NDArray[np.uint8],
     left: Ints,
     right: Ints,
+    wider: Floats,
     rule: Rule,
     *,
     threads: int,
 ) -> NDArray[np.bool_]:
-    """Return whether whole images are the same, for pairs that hashes have proposed."""
+    """Return whether whole images are the same, for pairs that hashes have proposed.
+
+    `wider` is that of `Rule.accepts`.
+    """
     same = np.zeros(len(left), bool)
     for begin in range(0, len(left), _COMPARED):
         own = slice(begin, begin + _COMPARED)
         one, two = left[own], right[own]
         placements = np.tile(_WHOLE, (len(one), 1))
         found = agreements(first, second, one, two, placements, refine=False, threads=threads)
-        same[own] = rule.accepts(found, _IN_PLACE)
+        same[own] = rule.accepts(found, placements, wider[own])
         # Crops of a few percent are moved a little.
         nearly = found[:, 2] >= _WORTH_REFINING * found[:, 1]
         again = np.flatnonzero(~same[own] & nearly & (found[:, 0] >= _WORTH_REFINING))
@@ -131,7 +145,7 @@ def same_in_place(
         moved = agreements(
             first, second, one[again], two[again], placements, refine=True, threads=threads
         )
-        same[begin + again] = rule.accepts(moved, _MOVED)
+        same[begin + again] = rule.accepts(moved, placements, wider[own][again])
     return same
 
 
@@ -142,6 +156,7 @@ class Proposed:
     left: Ints
     right: Ints
     placements: Floats
+    wider: Floats  # how many times as wide the right image is, for its height
 
     def shared(
         self,
@@ -154,12 +169,20 @@ class Proposed:
         """Return the share of the larger image that both show; 0 where they are not the same."""
         in_place = np.flatnonzero((np.abs(self.placements - _WHOLE) <= _SAME_PLACE).all(axis=1))
         whole = same_in_place(
-            first, second, self.left[in_place], self.right[in_place], rule, threads=threads
+            first,
+            second,
+            self.left[in_place],
+            self.right[in_place],
+            self.wider[in_place],
+            rule,
+            threads=threads,
         )
         found = agreements(
             first, second, self.left, self.right, self.placements, refine=True, threads=threads
         )
-        shares: Floats = np.minimum(1.0, found[:, -2:].min(axis=1)) * rule.accepts(found, _PLACED)
+        shares: Floats = np.minimum(1.0, found[:, -2:].min(axis=1)) * rule.accepts(
+            found, self.placements, self.wider
+        )
         shares[in_place[whole]] = 1.0
         return shares
 
@@ -206,7 +229,9 @@ class PointIndex:
                 placements.append(placement)
             tell(min(1.0, (begin + _TOGETHER) / len(asked)))
         found = np.array(placements, np.float64).reshape(-1, 4)
-        return Proposed(np.array(left, np.int64), np.array(right, np.int64), found)
+        rows, others = np.array(left, np.int64), np.array(right, np.int64)
+        wider = shapes_of(self.sizes)[others] / shapes_of(sizes)[rows]
+        return Proposed(rows, others, found, wider)
 
     @staticmethod
     def _in_order(points: Sequence[Points]) -> list[int]:
@@ -250,6 +275,11 @@ class PointIndex:
                     if placed is not None:
                         placed.add((row, other))
                     yield row, other, placement
+
+
+def shapes_of(sizes: Sequence[tuple[int, int]]) -> Floats:
+    """Return the width of each image as a multiple of its height."""
+    return np.array([width / height for width, height in sizes], np.float64)
 
 
 def placement_of(

@@ -344,6 +344,7 @@ class PartIndex(StoredIndex):
         min_votes: SupportsIndex | None = None,
         most_near: SupportsIndex = MOST_NEAR,
         rarity: bool = False,
+        nearness: bool = False,
         threads: SupportsIndex | None = None,
     ) -> PartAnswer:
         """Return the k items that most parts of a query vote for, with the place in them.
@@ -366,12 +367,15 @@ class PartIndex(StoredIndex):
                 these are this many together. `left_out` of the answer counts the others.
             rarity: Order items by how rare the parts are that voted, not by their number: a part
                 that one in 2**n of all parts is near counts as n + 1 votes in this order.
+            nearness: Choose the place in an item by how near its parts are, not only by how many:
+                a vote counts as `radius` + 1 less its distance. So the place is right if most parts
+                of an item are near each other, such as frames of a still scene.
             threads: The number of threads (default: one for each processor).
         """
         return self.search_many(
             [signatures], None if offsets is None else [offsets], radius=radius,
             neighbors=neighbors, tolerance=tolerance, k=k, min_votes=min_votes,
-            most_near=most_near, rarity=rarity, threads=threads,
+            most_near=most_near, rarity=rarity, nearness=nearness, threads=threads,
         )[0]  # fmt: skip
 
     def search_many(
@@ -379,7 +383,7 @@ class PartIndex(StoredIndex):
         *, radius: SupportsIndex | None = None, neighbors: SupportsIndex | None = None,
         tolerance: SupportsIndex = 0, k: SupportsIndex = 10,
         min_votes: SupportsIndex | None = None, most_near: SupportsIndex = MOST_NEAR,
-        rarity: bool = False, threads: SupportsIndex | None = None,
+        rarity: bool = False, nearness: bool = False, threads: SupportsIndex | None = None,
     ) -> list[PartAnswer]:  # fmt: skip
         """Return what `search` returns for each of many queries."""
         reach = self._reach(radius, neighbors)
@@ -388,10 +392,15 @@ class PartIndex(StoredIndex):
         least = None if min_votes is None else whole_number("min_votes", min_votes, at_least=1)
         near = whole_number("most_near", most_near, at_least=1, at_most=MOST_PARTS)
         rare, workers = flag("rarity", rarity), thread_count(threads)
+        nearest = flag("nearness", nearness)
+        if nearest and reach.radius is None:
+            raise ArgumentError("nearness needs radius; neighbors have no maximum distance")
         queries = [rows_of(one, self.bits) for one in _listed("signatures", signatures)]
         places = all_positions("offsets", offsets, [len(one) for one in queries])
         found = ballots(self.settled(), queries, places, reach, near, workers)
-        return [ballot.answer(apart, most, least, rarity=rare) for ballot in found]
+        return [
+            ballot.answer(apart, most, least, rarity=rare, nearness=nearest) for ballot in found
+        ]
 
     @property
     def memory_bytes(self) -> int:

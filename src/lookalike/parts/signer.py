@@ -31,6 +31,7 @@ class VoteSettings:
     least_votes: int  # votes that an item needs; all parts of a query that has fewer
     least_score: float = 0.0  # share of the parts of the query that an item needs: fewer are chance
     length: int = 1  # how far a part extends from its position
+    nearness: bool = False  # whether the nearest parts say where, not the most; see `PartIndex`
 
     def min_votes(self, parts: int) -> int:
         """Return how many votes an item needs for a query of this many parts, at least 1."""

@@ -219,6 +219,7 @@ class Ballot:
     weights: Integers  # of each part of the query: the rarer it is, the more
     voters: int
     exact: bool
+    radius: int | None  # in which parts are near
 
     @property
     def query_parts(self) -> int:
@@ -226,10 +227,20 @@ class Ballot:
         return len(self.weights)
 
     def answer(
-        self, tolerance: int, k: int, least: int | None, *, rarity: bool = False
+        self,
+        tolerance: int,
+        k: int,
+        least: int | None,
+        *,
+        rarity: bool = False,
+        nearness: bool = False,
     ) -> PartAnswer:
-        """Return the k items with the most votes, `least` or more, or with the rarest votes."""
+        """Return the k items with the most votes, `least` or more, or with the rarest votes.
+
+        With `nearness`, the place in an item is the one that the nearest parts vote for.
+        """
         weights = self.weights if rarity else self.weights[:0]
+        by_distance = {"vote": self.radius + 1} if nearness and self.radius is not None else {}
         items, offsets, votes, begins, query_parts, parts, distances = _native.part_votes(
             *self.near,
             self.query_parts,
@@ -237,6 +248,7 @@ class Ballot:
             tolerance,
             least or min(2, max(1, self.query_parts)),
             k,
+            **by_distance,
         )
         matches = []
         for place, item in enumerate(items.tolist()):
@@ -295,7 +307,7 @@ def ballots(
             for one, words in zip(segments, found, strict=True)
         ]
         pairs = _NearParts(*map(np.concatenate, zip(empty, *each, strict=True)))
-        result.append(Ballot(segments, pairs, weights[own], len(voters), exact))
+        result.append(Ballot(segments, pairs, weights[own], len(voters), exact, reach.radius))
     return result
 
 

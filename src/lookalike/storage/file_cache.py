@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 NAME = "files.sqlite"
 MOST_BYTES = 1 << 30
 """Size of the database in the user's cache folder."""
-_RECENT = 2_000_000_000  # nanoseconds after which a change has another time for certain
+RECENT = 2_000_000_000
+"""Nanoseconds after which a change has another time for certain."""
 _COARSE = 10_000_000  # file systems that round times to this do not tell all changes
 _FORMAT = 1
 _PAGE = 1 << 15  # several entries of images fit into a page
@@ -100,7 +101,7 @@ def key_of(file: Path, made_by: bytes) -> bytes | None:
         return None
     changed = status.st_ctime_ns
     coarse = changed % _COARSE == 0
-    if coarse or changed > now - _RECENT or not stat.S_ISREG(status.st_mode):
+    if coarse or changed > now - RECENT or not stat.S_ISREG(status.st_mode):
         return None
     state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, changed
     digest = hashlib.blake2b(made_by, digest_size=_CHECKSUM)

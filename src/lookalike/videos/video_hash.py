@@ -55,7 +55,7 @@ class VideoHash(PartSigner):
     @property
     def votes(self) -> VoteSettings:
         """Settings for searching: frames within a step of each other vote together."""
-        return VoteSettings(RADIUS, STEP, _LEAST_VOTES, _LEAST_SCORE, STEP)
+        return VoteSettings(RADIUS, STEP, _LEAST_VOTES, _LEAST_SCORE, STEP, nearness=True)
 
     def sign(self, video: Video, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the hashes of the voting frames of one video, `uint8[n, 32]`."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,11 +67,20 @@ def dct_bits(gray: Gray, side: int) -> list[bool]:
     ]
 
 
-def agreement_in_place(first: Gray, second: Gray) -> tuple[float, int, int, float]:
-    """Return correlation, windows, agreeing windows and evidence of two thumbnails of 64 × 64.
+class Agreement(NamedTuple):
+    """What `agreement_in_place` finds."""
 
-    Neither has a plain border, and no side of windows differs.
-    """
+    correlation: float
+    windows: int
+    agreeing: int
+    evidence: float
+    slow: float
+    details: int
+    difference: float
+
+
+def agreement_in_place(first: Gray, second: Gray) -> Agreement:
+    """Compare two thumbnails of 64 × 64, without plain borders or sides that differ."""
     one, two = (
         [
             [
@@ -81,27 +92,29 @@ def agreement_in_place(first: Gray, second: Gray) -> tuple[float, int, int, floa
         for gray in (first, second)
     )
     windows = agreeing = 0
-    for top in range(0, 25, 4):
-        for left in range(0, 25, 4):
-            a = [one[y][x] for y in range(top, top + 8) for x in range(left, left + 8)]
-            b = [two[y][x] for y in range(top, top + 8) for x in range(left, left + 8)]
-            if max(_variance(a), _variance(b)) >= 4:
-                windows += 1
-                agreeing += _correlation(a, b) >= 0.7
+    for a, b in _windows(one, two):
+        if max(_variance(a), _variance(b)) >= 4:
+            windows += 1
+            agreeing += _correlation(a, b) >= 0.7
     whole = _correlation([v for row in one for v in row], [v for row in two for v in row])
-    waves, other = _waves(one), _waves(two)
-    evidence = 0.0
-    for octave in range(5):
+    fine = [_detail(gray) for gray in (first, second)]
+    details = sum(
+        max(_variance(a), _variance(b)) >= 1 and _correlation(a, b) >= 0.5
+        for a, b in _windows(*fine)
+    )
+    waves, other = _waves(first), _waves(second)
+    evidence = slow = 0.0
+    for half, direction in product(range(12), range(3)):
         which = [
             (v, u)
-            for v in range(32)
-            for u in range(32)
-            if 2**octave <= max(v, u) < 2 ** (octave + 1)
+            for v, u in product(range(64), repeat=2)
+            if 2 ** (half / 2) - 1e-9 <= max(v, u) < 2 ** ((half + 1) / 2) - 1e-9
+            and (0 if 2 * v < u else 1 if 2 * u < v else 2) == direction
         ]
         heights = [[found[v][u] for v, u in which] for found in (waves, other)]
         energies = [sum(value * value for value in values) for values in heights]
         both, noise = sum(map(float.__mul__, *heights)), len(which) / 4
-        if min(energies) <= noise or both <= 0:
+        if not which or min(energies) <= noise or both <= 0:
             continue
         same = both * both / (energies[0] * energies[1])
         differ = min(1.0, math.sqrt(max(1 - same, noise / min(energies))))
@@ -109,8 +122,38 @@ def agreement_in_place(first: Gray, second: Gray) -> tuple[float, int, int, floa
             energy**2 / sum(value**4 for value in values)
             for energy, values in zip(energies, heights, strict=True)
         )
-        evidence -= carrying * math.log2(differ)
-    return whole, windows, agreeing, evidence
+        bits = -carrying * math.log2(differ)
+        evidence += bits
+        slow += bits if half < 5 else 0
+    energies = [
+        sum(value * value for row in found for value in row) - found[0][0] ** 2
+        for found in (waves, other)
+    ]
+    gain = math.sqrt(energies[1] / energies[0])
+    slowest = [(v, u) for v, u in product(range(4), repeat=2) if v or u]
+    apart = [(other[v][u] - gain * waves[v][u]) ** 2 / (1 + gain**2) for v, u in slowest]
+    return Agreement(whole, windows, agreeing, evidence, slow, details, sum(apart) / len(apart))
+
+
+def _windows(
+    one: Sequence[Sequence[Fraction]], two: Sequence[Sequence[Fraction]]
+) -> Iterator[tuple[list[Fraction], list[Fraction]]]:
+    """Yield the values of both in windows of 8 × 8, at every fourth."""
+    for top, left in product(range(0, len(one) - 7, 4), repeat=2):
+        yield tuple(  # type: ignore[misc]
+            [each[y][x] for y in range(top, top + 8) for x in range(left, left + 8)]
+            for each in (one, two)
+        )
+
+
+def _detail(gray: Gray) -> list[list[Fraction]]:
+    """Return what differs from the mean of 5 × 5 values; beyond a border is what is on it."""
+
+    def mean(y: int, x: int) -> Fraction:
+        near = product(range(y - 2, y + 3), range(x - 2, x + 3))
+        return Fraction(sum(gray[min(63, max(0, v))][min(63, max(0, u))] for v, u in near), 25)
+
+    return [[gray[y][x] - mean(y, x) for x in range(64)] for y in range(64)]
 
 
 def _variance(values: list[Fraction]) -> Fraction:
@@ -129,17 +172,19 @@ def _correlation(one: list[Fraction], two: list[Fraction]) -> float:
     return float(products / len(one)) / math.sqrt(spread)
 
 
-def _waves(grid: list[list[Fraction]]) -> list[list[float]]:
+def _waves(grid: Gray) -> list[list[float]]:
+    size = len(grid)
     cosines = [
         [
-            math.cos(math.pi * u * (2 * x + 1) / 64) * math.sqrt((2 if u else 1) / 32)
-            for x in range(32)
+            math.cos(math.pi * u * (2 * x + 1) / (2 * size)) * math.sqrt((2 if u else 1) / size)
+            for x in range(size)
         ]
-        for u in range(32)
+        for u in range(size)
     ]
     values = [[float(value) for value in row] for row in grid]
     across = [[sum(map(float.__mul__, wave, row)) for wave in cosines] for row in values]
-    return [[sum(wave[y] * across[y][u] for y in range(32)) for u in range(32)] for wave in cosines]
+    down = [list(column) for column in zip(*across, strict=True)]
+    return [[sum(map(float.__mul__, wave, column)) for column in down] for wave in cosines]
 
 
 def points(gray: Gray, rows: int, columns: int) -> list[tuple[int, int, int, int]]:

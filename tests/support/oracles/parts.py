@@ -46,6 +46,7 @@ class PartOracle:
         min_votes: int = 1,
         most_near: int = 10**9,
         rarity: bool = False,
+        nearness: bool = False,
     ) -> tuple[Found, int]:
         """Return items by votes, and how many parts of the query were left out."""
         near = [self.near(row, radius, neighbors) for row in rows]
@@ -59,11 +60,11 @@ class PartOracle:
             for item, part, distance in near[query_part]:
                 difference = self.items[item][1][part] - positions[query_part]
                 votes[item].append((difference, query_part, part, distance))
+        vote = radius + 1 if nearness and radius is not None else 10**6
         found = []
         for number, item in enumerate(self.items):
-            inside = _best(votes[item], tolerance)
-            if len({vote[1] for vote in inside}) >= min_votes:
-                found.append((*_told(inside), number, item))
+            if inside := _best(votes[item], tolerance, vote, min_votes):
+                found.append((*_told(inside, vote), number, item))
         count = sum(len(own) for own, _ in self.items.values())
         weights = [len(f"{count // max(1, len(one)):b}") if rarity else 1 for one in near]
         found.sort(
@@ -84,25 +85,26 @@ Vote = tuple[int, int, int, int]
 """Difference of positions, part of the query, part of the item, distance."""
 
 
-def _best(votes: list[Vote], tolerance: int) -> list[Vote]:
-    """Return the votes in the best window: most parts, then least distance, then the first."""
+def _best(votes: list[Vote], tolerance: int, vote: int, least: int = 1) -> list[Vote]:
+    """Return the votes in the window that is worth most, each `vote` less its distance."""
     windows = [
         [vote for vote in votes if first <= vote[0] <= first + tolerance]
         for first in sorted({vote[0] for vote in votes})
     ]
-    return min(windows, key=_rank, default=[])
+    windows = [one for one in windows if len({vote[1] for vote in one}) >= least]
+    return max(windows, key=lambda window: _worth(window, vote), default=[])
 
 
-def _rank(window: list[Vote]) -> tuple[int, int]:
+def _worth(window: list[Vote], vote: int) -> int:
     nearest: dict[int, int] = {}
     for _, query_part, _, distance in window:
         nearest[query_part] = min(distance, nearest.get(query_part, distance))
-    return -len(nearest), sum(nearest.values())
+    return sum(vote - distance for distance in nearest.values())
 
 
-def _told(inside: list[Vote]) -> tuple[int, list[tuple[int, int, int]]]:
+def _told(inside: list[Vote], vote: int) -> tuple[int, list[tuple[int, int, int]]]:
     """Return the offset most query parts agree on, and the nearest part for each of them."""
-    offset = _best(inside, 0)[0][0]
+    offset = _best(inside, 0, vote)[0][0]
     matched: dict[int, tuple[int, int, int]] = {}
     for difference, query_part, part, distance in inside:
         rank = distance, abs(difference - offset), part

@@ -118,7 +118,7 @@ def _levels(
     tolerance = settings.tolerance if question.tolerance is None else question.tolerance
     wanted, farthest = question.k + _SPARE, ballot.query_parts * view.state.bits + 1
     while True:
-        answer = ballot.answer(tolerance, wanted, least)
+        answer = ballot.answer(tolerance, wanted, least, nearness=settings.nearness)
         numbers, ranks = [], []
         for match in answer:
             if match.score >= score:
