@@ -111,9 +111,9 @@ A QUERY that is the name of a file is replaced by its content; - reads a text fr
 A QUERY whose nearest documents are as far away as random signatures has no match; --json lists
 these documents. With --in CORPUS, the signed corpus, documents are compared themselves: similarity
 is exact, sorts the results, and --threshold applies to it. Signatures propose, and miss about 1% of
-the documents at the threshold. With another --measure or with --common, --threshold compares every document. An
-index of vectors takes vectors: a column of --file, a .npy file, or a QUERY such as "[0.1, 0.2]"
-(docs/commands.md).
+the documents at the threshold. With another --measure or with --common, --threshold compares every
+document. An index of vectors takes vectors: a column of --file, a .npy file, or a QUERY such as
+"[0.1, 0.2]" (docs/commands.md).
 """
 
 
