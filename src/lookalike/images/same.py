@@ -37,6 +37,7 @@ class Rule:
         moved = np.abs(placements - _WHOLE).max(axis=1)
         # Different images in the same frame agree in place, but hardly ever elsewhere.
         least = np.where(moved > _FAR, _FAR_EVIDENCE, _EVIDENCE)
+        least = np.where(moved > _FARTHER, _FARTHER_EVIDENCE, least)
         # If nothing covers a part of a copy, all of its detail agrees. In a frame, a line of words
         # does not, which is little beside the frame; so there is more evidence than that.
         whole = agreeing >= _NEARLY_ALL * windows
@@ -72,8 +73,9 @@ RULES: Mapping[str, Rule] = {
 
 # Chosen on other photographs than those of docs/images.md, and on other plain pictures than those
 # of its benchmark. Evidence is in bits.
-_EVIDENCE, _WHOLE_EVIDENCE, _FAR_EVIDENCE, _MUCH_EVIDENCE = 550, 800, 500, 900
-_FAR = 0.012  # share of the width or height
+_EVIDENCE, _WHOLE_EVIDENCE, _MUCH_EVIDENCE = 550, 800, 900
+_FAR_EVIDENCE, _FARTHER_EVIDENCE = 500, 450
+_FAR, _FARTHER = 0.012, 0.06  # shares of the width or height
 _STRETCHED = float(np.log(1.15))  # in one direction, more than in the other
 _SLOW_EVIDENCE = 46
 _LEAST_DETAILS, _MANY_DETAILS = 60, 170  # of 225 windows

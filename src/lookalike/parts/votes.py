@@ -17,6 +17,9 @@ from lookalike.parts.segment import Integers, Item, Segment, distinct, spread
 from lookalike.shown import brief
 
 
+_COUNTED = 1 << 30  # what a vote is worth if only votes count, far above all distances
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PartMatch(Displayed):
     """An item that parts of the query voted for, and the place in it that they agree on."""
@@ -240,7 +243,7 @@ class Ballot:
         With `nearness`, the place in an item is the one that the nearest parts vote for.
         """
         weights = self.weights if rarity else self.weights[:0]
-        by_distance = {"vote": self.radius + 1} if nearness and self.radius is not None else {}
+        vote = self.radius + 1 if nearness and self.radius is not None else _COUNTED
         items, offsets, votes, begins, query_parts, parts, distances = _native.part_votes(
             *self.near,
             self.query_parts,
@@ -248,7 +251,7 @@ class Ballot:
             tolerance,
             least or min(2, max(1, self.query_parts)),
             k,
-            **by_distance,
+            vote,
         )
         matches = []
         for place, item in enumerate(items.tolist()):
