@@ -173,6 +173,29 @@ def test_more_matches_than_a_service_returns_at_once(tmp_path: Path) -> None:
         there.close()
 
 
+def test_requests_fit_the_limits_of_a_service(tmp_path: Path) -> None:
+    """Bodies, batches and answers have limits at the door; a client divides its batch by them."""
+    index = INDEXES["slices"]
+    index.save(tmp_path / "rows.lookalike")
+    narrow: dict[str, Any] = {"max_body": 1_500, "max_batch": 9, "max_answer": 3_000}
+    with running(tmp_path / "rows.lookalike", tmp_path, **narrow) as asked:
+        many = {"signatures": ["00" * 8] * 10, "k": 1}
+        asked.refused(422, "batch_too_large", "POST", "/v1/index/search", many)
+        packed = base64.b64encode(bytes(8 * 10)).decode()
+        asked.refused(
+            422, "batch_too_large", "POST", "/v1/index/search", {"packed": packed, "k": 1}
+        )
+        large = {"packed": base64.b64encode(bytes(1_600)).decode()}
+        asked.refused(413, "body_too_large", "POST", "/v1/index/search", large)
+        long = {"signatures": ["00" * 8], "k": 400}
+        asked.refused(422, "answer_too_large", "POST", "/v1/index/search", long)
+        with la.connect(asked.url) as there:
+            same(there.search(QUERIES, 5), index.search(QUERIES, 5))
+            same(there.within(QUERIES, 20), index.within(QUERIES, 20))
+            masks = np.full_like(QUERIES, 255)
+            same(there.search(QUERIES, 5, masks=masks), index.search(QUERIES, 5, masks=masks))
+
+
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("bad_body", {"k": 3}, "exactly one of these is required"),
     ("bad_body", {"signatures": ["00"], "packed": "AA=="}, "exactly one of these is required"),

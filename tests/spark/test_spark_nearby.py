@@ -173,6 +173,21 @@ def test_a_hot_block_is_divided(constant: bool, monkeypatch: pytest.MonkeyPatch)
     assert made.rows >= sum(sizes.values()) * 0.99
 
 
+def test_bits_that_all_share_are_not_in_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signatures that begin alike meet by their other bits, and each pair is found once."""
+    monkeypatch.setattr(tables, "_ROW_COST", 1.0)
+    draw = np.random.default_rng(4)
+    rows = draw.integers(0, 256, (3000, 8)).astype(np.uint8)
+    rows[:, :4] = 7
+    rows[2000:] = rows[:1000] ^ (draw.random((1000, 8)) < 0.15)
+    rows = np.unique(rows, axis=0)
+    made = tables.choose_tables(rows, len(rows), 3, may_draw=False)
+    assert made is not None and made.is_exact
+    assert all(len(table.bits) >= 8 and (table.bits >= 24).any() for table in made.tables)
+    found = pairs_of(of_tables(as_batch(rows, draw.permutation(len(rows))), made))
+    assert found == sorted((one, two) for one, two, _ in oracle.pairs(rows, 3)) and found
+
+
 def test_a_crowd_is_compared_by_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Signatures that are all near each other cannot be divided by bits: tasks stay bounded."""
     monkeypatch.setattr(tables, "_HOT", 64)

@@ -44,6 +44,9 @@ WHOLE, ALONE = -1, -2
 _DEEPEST = 3
 _ROW_COST = 1_500.0
 """Nanoseconds that one row takes to be dealt out, shuffled and read."""
+_LEAST_VARIED = 0.02
+"""Share of signatures with the rarer value of a bit, for it to be worth a place in a key."""
+_ALL = slice(None)
 _LEAST_SAMPLED = 16
 """Of a key, to be called hot; fewer say too little."""
 
@@ -177,7 +180,9 @@ def choose_tables(
     blocks = min(64, max(2, -(-count // BLOCK)))  # of comparing all with all
     least, chosen = count * (count / 2 * scan + blocks * _ROW_COST), None
     every = np.arange(width)
-    for tables in block_choices(every, radius):
+    for tables in itertools.chain(
+        block_choices(every, radius), block_choices(drawn.varied(every), radius)
+    ):
         cost = drawn.cost(tables)
         if cost < least:
             least, chosen = cost, (tables, True)
@@ -230,6 +235,12 @@ class _Sample:
         self.flags = unpacked_bits(self.signatures)
         self.words = random_words(0, self.flags.shape[1])
 
+    def varied(self, bits: Ints, which: Ints | slice = _ALL) -> Ints:
+        """Return the bits that tell signatures apart; no others are needed in keys."""
+        mean = self.flags[which][:, bits].mean(axis=0)
+        found: Ints = bits[np.minimum(mean, 1 - mean) >= _LEAST_VARIED]
+        return found
+
     def cost(self, tables: Sequence[Ints]) -> float:
         """Return the estimated nanoseconds of tables; keys that too many share are dealt again."""
         count, total = self.each * len(self.flags), 0.0
@@ -260,7 +271,7 @@ class _Sample:
         best, least = None, np.inf
         if is_exact and depth < _DEEPEST:
             least = self._met(keys[inside]) * self.scan
-            for choices in block_choices(rest, radius):
+            for choices in block_choices(self.varied(rest, rows), radius):
                 # Its key and the choice: only signatures of one hot key meet again.
                 longer = [np.sort(np.concatenate([bits, one])) for one in choices]
                 met = sum(self._met(key_words(self.flags[rows], one, self.words)) for one in longer)
