@@ -343,6 +343,7 @@ DIFFERENT: dict[str, set[str]] = {
     "--report": {"FILE", "TARGET"},
     "--kind": {"KIND", "NAME"},
     "--hash": {"NAME", "bands|chromaprint"},
+    "--engine": {"NAME", "spark|shards|gpu"},
     "--method": {"NAME", "minhash|simhash|topsig"},
     "--keep": {"RULE", "first|last|none"},
     "--type": {"TYPE", "NAME"},
