@@ -128,9 +128,9 @@ def settings(world: World) -> Iterator[Section]:
             f"rises to {printed[4, 0][1]:.3f} (paper {TABLE_1[4, 0][1]:.3f}). From j = 4 to 0, "
             f"i = 4 takes {', '.join(f'{ms:.3g}' for ms in fours)} ms "
             "(paper 12.7, 11.5, 8.5, 7.3, 7.0)"
-            + (", " if falls else ", which does not fall throughout, ")
-            + "because slices of candidates are compared where they are few, and all signatures "
-            "are read in order where they are many."
+            + (". " if falls else ", which does not fall throughout. ")
+            + "Slices of candidates are compared where these are few; where they are many, all "
+            "signatures are read in order."
             + (f" No faster than with a larger j: {', '.join(slower)}." if slower else ""),
         ),
     )
