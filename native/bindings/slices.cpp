@@ -83,13 +83,14 @@ void use_lists(BoundSegment& self, const Cut& slice_bits, const RowArray<Row>& o
     if (offsets.size() != slicing.lists_before(slicing.count()) ||
         postings.size() != slicing.count() * self.rows.shape(0) ||
         (sketches && (sketches->size() != postings.size() || !slicing.has_sketches())) ||
-        values.has_value() == slicing.is_dense() ||
-        (values && values->size() != postings.size()))
+        values.has_value() == slicing.is_dense() || (values && values->size() != postings.size()))
         throw search::CorruptLists();
-    self.segment.lists =
-        search::SliceLists<Row>{slicing, offsets.data(), postings.data(), self.rows.shape(0),
-                                sketches ? sketches->data() : nullptr,
-                                values ? values->data() : nullptr};
+    self.segment.lists = search::SliceLists<Row>{slicing,
+                                                 offsets.data(),
+                                                 postings.data(),
+                                                 self.rows.shape(0),
+                                                 sketches ? sketches->data() : nullptr,
+                                                 values ? values->data() : nullptr};
     self.lists = nb::make_tuple(offsets, postings, sketches, values);
 }
 
@@ -365,8 +366,8 @@ void bind_slices(nb::module_& module) {
              "values"_a.noconvert().none(), "directory"_a);
 
     module.def(
-        "has_sketches", [](std::size_t bits) { return slicing_of(bits, std::size_t{1}).has_sketches(); },
-        "bits"_a);
+        "has_sketches",
+        [](std::size_t bits) { return slicing_of(bits, std::size_t{1}).has_sketches(); }, "bits"_a);
 
     module.def("slice_widths", &widths_of, "bits"_a, "slice_bits"_a);
 

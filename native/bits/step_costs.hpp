@@ -18,13 +18,14 @@ struct StepCosts {
     double read_byte = 0.034;      // of what no cache holds, read in order
     double posting = 1.8;          // an entry of a list, added to a score
     double raising = 3;            // the same if the score is not 0, which is looked at first
-    double slices_at_once = 0.08;  // a slice of a candidate, compared with the query's beside others
-    double slice = 1.5;            // of a candidate, compared with the query's
-    double list = 70;              // of a search within a radius, put in order and gone through
-    double row = 13;               // of such a list, compared
-    double sketch = 0.3;           // compared in the order they lie in
-    double entry = 8;              // of a table that is used once: made and sorted
-    double visit = 60;  // of some rows with the same key by others, before any is compared
+    double slices_at_once =
+        0.08;             // a slice of a candidate, compared with the query's beside others
+    double slice = 1.5;   // of a candidate, compared with the query's
+    double list = 70;     // of a search within a radius, put in order and gone through
+    double row = 13;      // of such a list, compared
+    double sketch = 0.3;  // compared in the order they lie in
+    double entry = 8;     // of a table that is used once: made and sorted
+    double visit = 60;    // of some rows with the same key by others, before any is compared
 
     // A list or a bucket: where it begins, and what is there.
     constexpr double look_up() const { return 2 * touch; }

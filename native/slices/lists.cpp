@@ -167,8 +167,7 @@ void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_
         for (std::size_t row = 0; row < signatures.count; ++row)
             for (std::size_t at = first_part; at < end_part; ++at) {
                 const Part& part = parts[at];
-                const std::size_t value =
-                    told_value(slicing, signatures.row(row), part.position);
+                const std::size_t value = told_value(slicing, signatures.row(row), part.position);
                 if (value < part.first || value >= part.end)
                     continue;
                 const std::size_t to = places[at - first_part][value - part.first]++;

@@ -4,8 +4,8 @@
 // whether they were built just now or mapped from a file. Nothing in a file is trusted: what is
 // read is checked against the number of rows on the way.
 //
-// Slices may be so wide that most values do not occur. Then an offset stands for all values with the
-// same highest bits, and rows, in the order of their values, have these values beside them.
+// Slices may be so wide that most values do not occur. Then an offset stands for all values with
+// the same highest bits, and rows, in the order of their values, have these values beside them.
 #pragma once
 
 #include <algorithm>

@@ -50,9 +50,9 @@ double list_cost(const std::vector<Segment>& segments, const SlicedQuery& query,
                         for (std::size_t bit = 0; bit < width; ++bit)
                             near += size(value ^ 1u << bit);
                         const auto bits = static_cast<double>(width);
-                        const double length =
-                            std::max(near / bits, static_cast<double>(lists.count) /
-                                                      static_cast<double>(std::uint64_t{1} << width));
+                        const double length = std::max(
+                            near / bits, static_cast<double>(lists.count) /
+                                             static_cast<double>(std::uint64_t{1} << width));
                         number += bits;
                         postings += near;
                         for (std::size_t ones = 2; ones <= std::min(expand, width); ++ones) {

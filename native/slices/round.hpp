@@ -323,7 +323,7 @@ class Round {
             if (histogram.of(score) != 0)
                 scores.push_back(static_cast<std::uint32_t>(score));
         std::vector<std::uint8_t> kept(bits + 1);
-        std::uint32_t last = 0;        // a score of which some are kept, by id
+        std::uint32_t last = 0;  // a score of which some are kept, by id
         std::size_t last_kept = 0;
         if (settings_.cull == Cull::both) {
             std::size_t above = 0;

@@ -61,10 +61,11 @@ struct NearestOutput {
 
 // Candidate: a signature that has a slice within `admit` bits of the query's. Score: the sum, over
 // slices within `expand` bits, of the bits that agree. The `rerank` best by (score, id), or those
-// that `cull` says, get their true distance; of those the k nearest by (distance, id) are the answer. It does not depend on the
-// number of threads, nor on how the collection is cut into segments. Where a query is scanned, all
-// bits are compared, as if slices of any number of differing bits had been read.
-// By score, the k best by (score, id) are the answer, in that order, and nothing is proven.
+// that `cull` says, get their true distance; of those the k nearest by (distance, id) are the
+// answer. It does not depend on the number of threads, nor on how the collection is cut into
+// segments. Where a query is scanned, all bits are compared, as if slices of any number of
+// differing bits had been read. By score, the k best by (score, id) are the answer, in that order,
+// and nothing is proven.
 void slice_nearest(const Slicing& slicing, const std::vector<Segment>& segments,
                    const Signatures& queries, const NearestSettings& settings, std::size_t threads,
                    const bits::Checkpoint& checkpoint, const NearestOutput& output);

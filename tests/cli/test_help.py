@@ -18,7 +18,7 @@ import pytest
 import lookalike as la
 from lookalike.cli import COMMANDS, ORDER, full_parser, main
 from lookalike.cli.commands import bench, collection
-from lookalike.cli.commands.evaluate import EXPAND
+from lookalike.cli.commands.evaluate import EXPAND, QUERIES
 from lookalike.collection.opening import for_purpose
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
@@ -26,6 +26,7 @@ from lookalike.corpora.formats.html import PageFolderCorpus
 from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.dedup.vectors import RECALL, THRESHOLD
 from lookalike.features import MEASURES, RARITY_MEASURES
+from lookalike.indexes.slices.search import search_settings
 from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
@@ -161,6 +162,10 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("collection create", "--method"): lambda: "simhash",
     ("dedup", "--max-pairs"): lambda: default_of(la.results.TextResult.write_pairs, "limit"),
     ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
+    ("evaluate", "--sample"): lambda: str(QUERIES),
+    ("search", "--cull"): lambda: (
+        search_settings(64, 16, 1, None, None, None, exact=False, explain=False).cull.name
+    ),
     **{
         ("serve", f"--{one.name.replace('_', '-')}"): partial(serve_default, one.name)
         for one in fields(ServeSettings)
@@ -338,6 +343,7 @@ DIFFERENT: dict[str, set[str]] = {
     "--report": {"FILE", "TARGET"},
     "--kind": {"KIND", "NAME"},
     "--hash": {"NAME", "bands|chromaprint"},
+    "--engine": {"NAME", "spark|shards|gpu"},
     "--method": {"NAME", "minhash|simhash|topsig"},
     "--keep": {"RULE", "first|last|none"},
     "--type": {"TYPE", "NAME"},

@@ -123,7 +123,6 @@ def test_errors_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--count", "10", "--bits", "64"],
         ["--count", "10", "--bits", "64", "--radius", "3", "-k", "3"],
         ["--count", "ten", "--bits", "64", "--radius", "3"],
         ["--count", "-10", "--bits", "64", "--radius", "3"],

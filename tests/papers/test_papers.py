@@ -21,13 +21,14 @@ import lookalike as la
 from lookalike.errors import FileError
 
 EXPECTED = {
-    "issl": ["Table 1", "Table 2", "Figure 2", "Figure 3", "500 million"],
+    "issl": ["Table 1", "Table 2", "Figure 2", "Figure 3", "Culling", "500 million"],
     "draft": ["Table 1", "Figure 1", "Figure 2"],
     "slides": ["The worked examples", "b-bit MinHash", "Manku's parameters"],
     "psm": [
         *("Table 1", "Figure 1", "Figure 2", "Figure 3", "Figure 6", "Total recall"),
         *(
             "Section 8.3",
+            "Equations (8) to (23)",
             "Table 2",
             "Table 2 once more",
             "Figure 5",

@@ -427,13 +427,9 @@ class PermutedWords {
                 return _mm512_load_si512(parts[which] + 32 * half);
             };
             // A shift of 16 makes 0: there is nothing of a slice in the next word.
-            halves_[half] = {part(0),
-                             part(1),
-                             part(2),
-                             _mm512_sub_epi16(_mm512_set1_epi16(16), part(2)),
-                             part(3),
-                             part(4),
-                             part(5)};
+            halves_[half] = {
+                part(0), part(1), part(2), _mm512_sub_epi16(_mm512_set1_epi16(16), part(2)),
+                part(3), part(4), part(5)};
         }
     }
 
@@ -458,8 +454,7 @@ class PermutedWords {
                                   half.right),
                 _mm512_sllv_epi16(_mm512_permutex2var_epi16(held.low, half.next, held.high),
                                   half.left));
-        const __m512i flips =
-            _mm512_and_si512(_mm512_xor_si512(there, half.values), half.masks);
+        const __m512i flips = _mm512_and_si512(_mm512_xor_si512(there, half.values), half.masks);
         const __m512i ones = _mm512_popcnt_epi16(flips);
         const __mmask32 counts = _mm512_cmplt_epu16_mask(_mm512_sub_epi16(ones, first_), range_);
         return _mm512_maskz_sub_epi16(counts, half.widths, ones);
@@ -503,8 +498,9 @@ void compare_slices(const std::uint8_t* signatures, const ComparedSlices& query,
     each(compare_one);
 }
 
-constexpr ScoreLoops kLoops{collect,     count_from, near_sketches, near_words,    set_apart,
-                            count_up_to, copy_near,  keep_up_to,    compare_slices, compares_at_once};
+constexpr ScoreLoops kLoops{collect,        count_from,      near_sketches, near_words,
+                            set_apart,      count_up_to,     copy_near,     keep_up_to,
+                            compare_slices, compares_at_once};
 
 }  // namespace
 

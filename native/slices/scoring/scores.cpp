@@ -98,7 +98,8 @@ class ListScorer {
         const std::size_t end = variants.ends[ones];
         for (std::size_t at = ones == 0 ? 0 : variants.ends[ones - 1]; at < end; ++at) {
             if (at + kAhead < end)
-                __builtin_prefetch(lists_.offset_of(position, value ^ variants.values[at + kAhead]));
+                __builtin_prefetch(
+                    lists_.offset_of(position, value ^ variants.values[at + kAhead]));
             if (at + kAhead / 2 < end)
                 __builtin_prefetch(
                     lists_.values_near(position, value ^ variants.values[at + kAhead / 2]));
@@ -313,15 +314,18 @@ double rest_by_lists(const Slicing& slicing, std::size_t rows, const NearestSett
 // are read in the order they lie in, while others are compared.
 double rest_by_slices(const Slicing& slicing, std::size_t rows, double candidates) {
     const std::size_t bytes = slicing.bits() / 8;
-    const ComparedSlices shape{nullptr,         nullptr,
-                               nullptr,         nullptr,
-                               slicing.count(), static_cast<std::uint32_t>(slicing.widest()),
-                               bytes,           0,
+    const ComparedSlices shape{nullptr,
+                               nullptr,
+                               nullptr,
+                               nullptr,
+                               slicing.count(),
+                               static_cast<std::uint32_t>(slicing.widest()),
+                               bytes,
+                               0,
                                0};
     const double slices =
-        static_cast<double>(slicing.count()) * (score_loops().compares_at_once(shape)
-                                                    ? kUsualCosts.slices_at_once
-                                                    : kUsualCosts.slice);
+        static_cast<double>(slicing.count()) *
+        (score_loops().compares_at_once(shape) ? kUsualCosts.slices_at_once : kUsualCosts.slice);
     const double read = kUsualCosts.read_byte * static_cast<double>(bytes);
     return std::min(candidates * (kUsualCosts.compare(bytes) + slices),
                     static_cast<double>(rows) * std::max(read, slices));
@@ -389,9 +393,8 @@ void score_rest(const Segment& segment, const SlicedQuery& query, const Neighbor
     const Slicing& slicing = query.slicing;
     const Collection& collection = segment.collection;
     const auto candidates = static_cast<double>(
-        scores.dense()
-            ? score_loops().count_from(scores.table().low(), scores.table().rows(), 1)
-            : scores.list().size());
+        scores.dense() ? score_loops().count_from(scores.table().low(), scores.table().rows(), 1)
+                       : scores.list().size());
     const double expected = postings_expected(slicing, collection.count, settings.admit);
     const double skew = std::max(1.0, candidates / expected);
     if (rest_by_slices(slicing, collection.count, candidates) >

@@ -41,9 +41,7 @@ struct Neighborhood {
                 one.emplace(how.width(position), most);
     }
 
-    const Variants& at(std::size_t position) const {
-        return *variants_[slicing.width(position)];
-    }
+    const Variants& at(std::size_t position) const { return *variants_[slicing.width(position)]; }
 
   private:
     std::optional<Variants> variants_[Slicing::kMostSliceBits + 1];

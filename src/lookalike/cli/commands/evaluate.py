@@ -32,7 +32,7 @@ from lookalike.signatures.methods import TEXT_SIGNERS
 from lookalike.signatures.signer import SIGNERS, DocumentSigner
 
 _MOST_NEIGHBORS = 1 << 20
-_QUERIES, _TEXTS = 200, 10_000  # of a sample
+QUERIES, TEXTS = 200, 10_000  # of a sample
 EXPAND = (0, 1, 2, 3)
 _EXPAND_TEXT = ",".join(map(str, EXPAND))
 _SETTINGS = ("slice_bits", "expand", "admit", "rerank", "orders", "clusters", "probe", "growth")
@@ -116,7 +116,7 @@ def run(options: argparse.Namespace) -> None:
     if options.signer is not None:
         _evaluate_signers(options)
         return
-    options.sample = _QUERIES if options.sample is None else options.sample
+    options.sample = QUERIES if options.sample is None else options.sample
     signatures = open_index(options.signatures).living()[0]
     queries = open_index(options.queries).living()[0] if options.queries else None
     count, bits = signatures.shape[0], 8 * signatures.shape[1]
@@ -190,7 +190,7 @@ def _evaluate_signers(options: argparse.Namespace) -> None:
             signers,
             threshold=options.threshold,
             leave_out=options.leave_out,
-            sample=_TEXTS if options.sample is None else options.sample,
+            sample=TEXTS if options.sample is None else options.sample,
             threads=options.threads,
             progress=progress,
         )

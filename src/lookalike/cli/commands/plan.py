@@ -40,7 +40,8 @@ ARGUMENTS = """
   --json             print the plan as JSON
 advanced options:
   --text-bytes N=740  average size of a document, for --engine spark
-  --duplicates SHARE=0.1  share of documents with a near-duplicate, for --engine spark
+  duplicates:--duplicate-share SHARE=0.1  share of documents with a near-duplicate, for --engine
+                     spark
   --cores N=1600     number of cores of the cluster, for --engine spark
   queries:--query-count COUNT  expected number of queries; build time then counts too
   query_signatures:--queries FILE  signatures to search for (default: a sample of SIGNATURES)
