@@ -2,6 +2,7 @@
 #include "bindings/module.hpp"
 #include "bindings/text.hpp"
 #include "repeats/cover.hpp"
+#include "repeats/items.hpp"
 #include "repeats/windows.hpp"
 
 namespace lookalike::bindings {
@@ -134,6 +135,31 @@ void bind_repeats(nb::module_& module) {
             return to_numpy(repeats::units_of(documents.texts[0], unit_of(unit)));
         },
         "documents"_a, "unit"_a);
+
+    nb::class_<repeats::Items>(module, "BenchmarkItems")
+        .def(
+            "__init__",
+            [](repeats::Items* self, const Documents& documents, std::size_t rule,
+               std::size_t words, std::size_t fewest, double share, std::size_t gap) {
+                expect(rule <= static_cast<std::size_t>(repeats::Rule::near) && words > 0 &&
+                           fewest > 0 && documents.texts.size() < UINT32_MAX,
+                       "a rule that is none");
+                const repeats::ItemRule wanted{static_cast<repeats::Rule>(rule), words, fewest,
+                                               share, gap};
+                const nb::gil_scoped_release nogil;
+                new (self) repeats::Items(documents.texts, wanted);
+            },
+            "documents"_a, "rule"_a, "words"_a, "fewest"_a, "share"_a, "gap"_a)
+        .def_prop_ro("skipped", &repeats::Items::skipped)
+        .def(
+            "find",
+            [](const repeats::Items& self, const Documents& documents, std::size_t threads) {
+                repeats::Hits found =
+                    without_gil([&] { return self.find(documents.texts, threads, kCheckpoint); });
+                return tuple_of(found.texts, found.items, found.longest, found.shares,
+                                found.offsets, found.begins, found.ends);
+            },
+            "documents"_a, "threads"_a);
 
     nb::class_<RepeatTexts>(module, "RepeatTexts")
         .def(

@@ -1,13 +1,15 @@
-"""Clean texts: remove passages, lines and paragraphs that occur again."""
+"""Clean texts: remove what occurs again, and what benchmarks contain."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 from lookalike.progress import Progress, shows_progress
 
 if TYPE_CHECKING:
+    from lookalike.cleaning.contamination_result import Contamination
     from lookalike.cleaning.result import CleanResult
 
 
@@ -90,3 +92,74 @@ def clean(
     from lookalike.cleaning.job import run_job
 
     return run_job(options)
+
+
+@shows_progress
+def decontaminate(
+    source: Any,
+    benchmarks: Any,
+    *,
+    rule: str = "ngram",
+    ngram: SupportsIndex | None = None,
+    shortest: SupportsIndex | None = None,
+    min_share: SupportsFloat | None = None,
+    gap: SupportsIndex | None = None,
+    action: str = "drop",
+    margin: SupportsIndex | None = None,
+    columns: Sequence[str] | None = None,
+    text: str | None = None,
+    id: str | None = None,
+    format: str | None = None,
+    encoding: str | None = None,
+    skip_bad: bool = False,
+    max_document: SupportsIndex | None = None,
+    threads: SupportsIndex | None = None,
+    progress: Progress | bool | None = None,
+) -> Contamination:
+    """Find documents that contain items of benchmarks, such as test questions.
+
+    Words are those of `la.Words()`: letters and digits, in upper or lower case. An n-gram is a run
+    of `ngram` words. Every document and item that the rule joins are found. The corpus is read as a
+    stream; memory holds the benchmarks and what was found. Writing reads the corpus once more.
+
+    Args:
+        source: The training documents, or a `Collection`; `text`, `id`, `format`, `encoding`,
+            `skip_bad` and `max_document` say how they are read, as in `la.dedup`.
+        benchmarks: A file, a folder in which each file is a benchmark, a list of texts, or a
+            mapping from names to such sources. Lines of plain text are items.
+        rule: "ngram": any n-gram of the item (GPT-3). "share": at least `min_share` of its n-grams.
+            "run": a run of at least `min_share` of its words. "near": a passage with at least
+            `min_share` of its words, made of n-grams or longer runs with at most `gap` other words
+            between two, in either text, as `la.passages` has it.
+        ngram: Words of an n-gram (default: 13; near 5). An item with fewer words counts as one
+            n-gram, if it has at least `shortest` words (default: 8, or `ngram` if that is less).
+            Shorter items are not looked for: `Contamination.skipped_items`.
+        min_share: The least share (default: 0.5; near 0.8).
+        gap: Other words between two runs, of "near" (default: 4).
+        action: What `write` does with contaminated documents: "drop" them, "cut" the common
+            passages with a `margin`, or "mark" them in columns.
+        margin: Characters to cut before and after a common passage (default: 200).
+        columns: The columns of benchmarks to look for, joined: ["question", "answer"] for both
+            (default: "question", "prompt" or another usual name).
+        threads: The number of threads (default: all cores).
+        progress: Is called with the name of a step and the share of it that is done; True shows
+            progress bars.
+
+    Returns:
+        A `Contamination`: a table of documents and items. Its methods write the documents, and the
+        benchmarks without contaminated items.
+
+    Examples:
+        >>> import lookalike as la
+        >>> test = ["If a train leaves at noon and drives for two hours, when does it arrive?"]
+        >>> train = ["Quiz: if a train leaves at noon and drives for two hours, when does it come"]
+        >>> found = la.decontaminate([*train, "something else"], test)
+        >>> len(found.contaminated), found.contaminated[0].evidence[0].words
+        (1, 14)
+        >>> [one.contaminated for one in found.by_benchmark()]
+        [1]
+    """
+    options = dict(locals())
+    from lookalike.cleaning.contamination import run_decontamination
+
+    return run_decontamination(options)

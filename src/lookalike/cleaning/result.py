@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,15 +15,15 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import flag, whole_number
 from lookalike.cleaning.repeats import Removals, UnitCounts, merged_ranges
-from lookalike.cleaning.settings import CleanSettings
+from lookalike.cleaning.rows import write_rows
+from lookalike.cleaning.settings import UNITS, CleanSettings
 from lookalike.corpora import Corpus, check_table_target, write_table
-from lookalike.corpora.base import limited, pa
+from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
-from lookalike.corpora.writing import local_file, write_corpus
+from lookalike.corpora.writing import local_file
 from lookalike.dedup.pairs import Flags, Ints
 from lookalike.dedup.summary import columns_text, left_out_lines, share_text, size_text
 from lookalike.display import Column, Displayed, Records, TableColumns, Tabular, arrow_batch
-from lookalike.errors import ArgumentError
 from lookalike.features import Words
 from lookalike.jobs.documents import DocumentTable
 from lookalike.shown import counted
@@ -176,7 +174,7 @@ class CleanResult(Tabular):
         made = []
         for at in order.tolist():
             number = int(found.documents[at])
-            unit = ("line", "sentence", "paragraph").index(self.settings.unit or "line")
+            unit = UNITS.index(self.settings.unit or "line")
             begins = _native.units(texts.part(number, number + 1), unit)
             begin = int(found.begins[at])
             end = int(np.searchsorted(begins, begin, "right"))
@@ -198,7 +196,7 @@ class CleanResult(Tabular):
             in_place: Whether a file that the source is read from may be replaced.
         """
         replaced = self.columns.text, self._replaced
-        return self._write(path, in_place, keep=self.keep, replaced=replaced)
+        return write_rows(self, path, in_place, keep=self.keep, replaced=replaced)
 
     def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
         """Write every document unchanged, with columns that say what would be removed.
@@ -207,7 +205,7 @@ class CleanResult(Tabular):
         `kept` is false for a document that would be dropped.
         """
         every = np.ones(len(self.documents), np.bool_)
-        return self._write(path, in_place, keep=every, added=self._added)
+        return write_rows(self, path, in_place, keep=every, added=self._added)
 
     def write_removed(self, path: str | Path, *, with_text: bool = False) -> int:
         """Write the table of removed ranges, with their texts if asked; return how many."""
@@ -244,6 +242,12 @@ class CleanResult(Tabular):
             "left_out": dict(self.documents.left_out),
             "files_left_out": list(self.documents.files_left_out),
         }
+
+    def read_counts(self) -> tuple[int, list[str]]:
+        """Return how many rows could not be read, and examples."""
+        documents = self.documents
+        left_out = documents.bad + documents.binary + sum(documents.left_out.values())
+        return left_out, documents.examples
 
     def _row(self, row: SupportsIndex) -> int:
         return whole_number("row", row, at_least=0, at_most=max(0, len(self.documents) - 1))
@@ -298,25 +302,6 @@ class CleanResult(Tabular):
             }
         )
         return {name: batch.column(name) for name in batch.schema.names}
-
-    def _write(self, path: Any, in_place: bool, **rows: Any) -> int:
-        if isinstance(path, io.TextIOBase):
-            raise ArgumentError(
-                "path is a stream of text; expected one of bytes, such as its buffer"
-            )
-        opened: AbstractContextManager[Any] = (
-            nullcontext(path) if hasattr(path, "write") else local_file(path, self.source)
-        )
-        with opened as target, limited(*self.limits):
-            self.source.check_identity(self.source_identity)
-            return write_corpus(
-                self.source,
-                target,
-                skip_bad=self.skip_bad,
-                identity=self.source_identity,
-                in_place=flag("in_place", in_place),
-                **rows,
-            )
 
     def _characters(self, documents: Ints, found: Removals, rows: slice) -> tuple[Ints, Ints]:
         texts = self.documents.texts.documents
