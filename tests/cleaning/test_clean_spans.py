@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.cleaning import repeats
 from lookalike.cleaning.result import CleanResult
-from tests.support.oracles.cleaning import kept_words, repeated, words_of
+from support.oracles.cleaning import kept_words, repeated, words_of
 
 _SEPARATORS = st.sampled_from([" ", " ", " ", ", ", ". ", ".\n", "\n\n", " (", ") ", "-", "! "])
 _LETTERS = st.sampled_from(["a", "b", "A", "c1"])

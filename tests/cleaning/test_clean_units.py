@@ -10,7 +10,7 @@ import lookalike as la
 from lookalike import _native
 from lookalike.cleaning import repeats
 from lookalike.cleaning.settings import UNITS
-from tests.support.oracles.cleaning import units_removed, words_of
+from support.oracles.cleaning import units_removed, words_of
 
 _WORDS = st.lists(st.sampled_from(["Ab", "Cd", "Ef", "gh", "..."]), min_size=0, max_size=3)
 _SENTENCES = st.builds(lambda words, end: " ".join(words) + end, _WORDS, st.sampled_from(".!?"))

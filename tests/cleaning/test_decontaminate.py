@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
-from tests.support.oracles.cleaning import words_of
-from tests.support.oracles.passages import passages_between, runs_between
+from support.oracles.cleaning import words_of
+from support.oracles.passages import passages_between, runs_between
 
 _WORDS = st.lists(st.sampled_from(["a", "b", "C", "d"]), max_size=14)
 _TEXTS = st.lists(_WORDS.map(" ".join), min_size=1, max_size=4)

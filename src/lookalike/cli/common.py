@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lookalike.common_passages.results import Overlaps, Passages
     from lookalike.corpora.signing import SignedCorpus
 
-_FILTERS = ("min_words", "language", "min_links", "strip_urls")
+_FILTERS = ("min_words", "max_repetition", "language", "min_links", "strip_urls")
 COLLECTION_METHOD = "simhash"
 """Signature method of a collection of texts by default."""
 _TYPED = "typed_settings"
@@ -75,6 +75,7 @@ CORPUS = f"""\
 STRIP_URLS = "  --strip-urls         ignore URLs when comparing texts"
 FILTERS = f"""\
   --min-words N        skip documents with fewer words
+  --max-repetition SHARE  skip documents that repeat a larger share of their runs of five words
   --min-links N        skip pages with fewer links, and texts with fewer URLs
   --language CODES     skip documents in other languages than these, such as en or en,de
 {STRIP_URLS}"""

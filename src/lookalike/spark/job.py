@@ -54,6 +54,7 @@ def dedup(
     html: str | None = None,
     page_limits: PageLimits | None = None,
     min_words: int = 0,
+    max_repetition: float = 1.0,
     language: str | None = None,
     min_links: int = 0,
     strip_urls: bool = False,
@@ -106,6 +107,7 @@ def dedup(
         html: The column with web pages, whose main text is compared.
         page_limits: Limits on the depth, tags, time and memory of a web page.
         min_words: Leave out documents with fewer words.
+        max_repetition: Leave out documents that repeat a larger share of their runs of five words.
         language: Leave out documents in other languages than these: "en", or "en,de".
         min_links: Leave out pages with fewer links.
         strip_urls: Ignore URLs when comparing texts.
@@ -150,7 +152,11 @@ def dedup(
     options = dict(locals())
     chosen = given_settings(options, dedup)
     filters = Filters(
-        min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+        min_words=min_words,
+        max_repetition=max_repetition,
+        language=language,
+        min_links=min_links,
+        strip_urls=strip_urls,
     )
     frame = frame_of("frame", frame)
     how = Preparation(html, page_limits, filters)
