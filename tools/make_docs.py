@@ -37,8 +37,8 @@ FROM_ROOT = {
 API = {
     "Jobs": (
         "Functions that process a whole corpus, or measure one.",
-        "dedup undo group_pairs overlaps passages sign_passages compare_texts cluster_documents "
-        "cluster match_batch plan tune evaluate advice.growth pages.PageLimits",
+        "dedup undo clean decontaminate group_pairs overlaps passages sign_passages compare_texts "
+        "cluster_documents cluster match_batch plan tune evaluate advice.growth pages.PageLimits",
     ),
     "Collections": (
         "Documents in SQLite or PostgreSQL that are added, removed and searched at any time.",

@@ -166,7 +166,7 @@ def test_the_command(
     source = tmp_path / "in.jsonl"
     write(rows, source)
     names = [str(tmp_path / name) for name in ("out.jsonl", "removed.csv", "report.html")]
-    call = ["clean", str(source), "--words", "10", "-o", names[0], "--removed", names[1]]
+    call = ["clean", str(source), "--passage-words", "10", "-o", names[0], "--removed", names[1]]
     assert main([*call, "--report", names[2], "--dry-run"]) == 0
     assert not any(Path(name).exists() for name in names)
     assert "Dry run" in capsys.readouterr().out
@@ -178,7 +178,7 @@ def test_the_command(
     assert "<del>" in Path(names[2]).read_text()
     assert main([*call, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"]["words"] == 12
-    assert main(["clean", str(source), "--words", "10", "--in-place", "--quiet"]) == 0
+    assert main(["clean", str(source), "--passage-words", "10", "--in-place", "--quiet"]) == 0
     assert [json.loads(line)["text"] for line in source.read_text().splitlines()] == CLEAN
     assert main(["clean", str(source), "--with-text"]) == 2
     assert main(["clean", str(source), "-o", str(source)]) == 1

@@ -133,7 +133,7 @@ def test_columns_are_looked_for_together(folder: Path) -> None:
 
 
 def test_a_collection(tmp_path: Path) -> None:
-    with la.open_collection(tmp_path / "docs.db", bits=64) as collection:
+    with la.open_collection(tmp_path / "docs.db", signer=la.SimHash(bits=64)) as collection:
         collection.add(["one", "two"], [f"So {QUESTION}", "Something else"])
         found = la.decontaminate(collection, [QUESTION])
     assert [one.id for one in found.contaminated] == ["one"]

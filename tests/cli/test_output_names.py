@@ -56,10 +56,15 @@ def test_files_are_not_written_to_the_name_of_a_folder(
             assert (command, option) == (("evaluate",), "--output")
             continue
         source = "photos" if option == "--dropped" else "corpus.jsonl"
+        if command == ("decontaminate",):
+            command = ("decontaminate", "--benchmarks", "corpus.jsonl")
         message = refused([*command, source, option, f"{name}/"], capsys)
         assert f"{name}/" in message and "names a folder" in message, message
         tried.add(command[0])
-    assert tried == {"dedup", "sign", "index", "pairs", "cluster", "overlaps", "audio", "demo"}
+    assert tried == {"dedup", "sign", "index", "pairs", "cluster", "overlaps", "audio", "demo"} | {
+        "clean",
+        "decontaminate",
+    }
     assert sorted(folder.rglob("*")) == before
 
 

@@ -99,7 +99,7 @@ def _benchmark(name: str, source: Any, columns: Sequence[str] | None, first: int
         if known and not wanted:
             raise ArgumentError(
                 f"{corpus.name} has the columns {', '.join(known)}; name those with the questions",
-                Said(" with columns=[...]", " with --columns NAMES"),
+                Said(" with columns=[...]", " with --columns LIST"),
             )
     identity, key = corpus.identity(), id_column(corpus, None)
     texts: list[Any] = []

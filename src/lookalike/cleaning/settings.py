@@ -34,7 +34,7 @@ class CleanSettings:
     def __post_init__(self) -> None:
         own = vars(self)
         if self.unit is None:
-            self._refuse("max_documents", "is for units", "unit='line'", "--unit line")
+            self._refuse("max_documents", "is for units, with", "unit", "--unit")
             own["max_documents"] = None
             own["words"] = whole_number(
                 "words", WORDS if self.words is None else self.words, at_least=2, at_most=_MOST
@@ -62,7 +62,7 @@ class CleanSettings:
 
     def _refuse(self, name: str, why: str, in_python: str, typed: str) -> None:
         if getattr(self, name) is not None:
-            raise ArgumentError(Said(name), f" {why} ", Said(in_python, typed), "; leave it out")
+            raise ArgumentError(Said(name), f" {why} ", Said(in_python, typed))
 
     @cached_property
     def order(self) -> DedupSettings:

@@ -238,7 +238,6 @@ class DedupSettings(Displayed):
         "documents that --against drops, with containment: those contained in an old one, those "
         "containing an old one, or either",
         only=("measure", ("containment", "weighted-containment")),
-        kinds="text",
         choices=DIRECTIONS,
     )
     common: int | None = _number(

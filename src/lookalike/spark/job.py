@@ -77,6 +77,7 @@ def dedup(
     stop_words: Any = None,
     stem: str | None = None,
     measure: str | None = None,
+    direction: str = "contained",
     common: SupportsIndex | None = None,
     num_perm: SupportsIndex | None = None,
     ngram_size: Lengths | None = None,
@@ -141,6 +142,7 @@ def dedup(
         stem: Compare the stems of words of this language.
         measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate), or
             "weighted-jaccard" or "weighted-containment", as in `la.dedup`.
+        direction: With containment, which documents `against` drops; as in `la.dedup`.
         common: Leave out features that more than this number of documents have (default: none).
 
     Returns:

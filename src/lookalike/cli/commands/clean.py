@@ -32,8 +32,8 @@ sentences or paragraphs. The first copy is kept."""
 ARGUMENTS = f"""
 {common.INPUT}
 what to remove:
-  --words N            minimum number of words in a repeated run, or in a unit (default: {WORDS};
-                       units {UNIT_WORDS})
+  words:--passage-words N  minimum number of words in a repeated run, or in a unit (default:
+                       {WORDS}; units {UNIT_WORDS})
   --unit {"|".join(UNITS)}  remove whole units instead of runs of words
   --max-documents N    number of documents that may have a unit (default: {MAX_DOCUMENTS})
   --remove {"|".join(REMOVALS)}=copies  copies: all but the first copy; all: the first copy, too
@@ -60,8 +60,8 @@ advanced options:
 """
 EXAMPLES = """\
   lookalike clean corpus.jsonl -o clean.jsonl --removed removed.jsonl
-  lookalike clean pages.parquet --unit line --max-documents 10 -o clean.parquet
-  lookalike clean corpus.jsonl --words 100 --remove all --dry-run
+  lookalike clean corpus.jsonl --unit line --max-documents 10 -o clean.parquet
+  lookalike clean corpus.jsonl --passage-words 100 --remove all --dry-run
 """
 DETAILS = """\
 Words are letters and digits, in upper or lower case. A run is removed if the same words occur in an

@@ -17,19 +17,10 @@ from lookalike.cleaning.contamination import (
     SHORTEST,
 )
 from lookalike.cli import common, row_jobs
-from lookalike.cli.parser import VALUES
 from lookalike.cli.terminal import check_read_once
 from lookalike.progress import progress_bars
 
-_CHOSEN = ("rule", "ngram", "shortest", "min_share", "gap", "action", "margin", "columns")
-
-
-def names(text: str) -> list[str]:
-    """Return names that are separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-VALUES |= {"NAMES": names}
+_CHOSEN = ("rule", "ngram", "shortest", "min_share", "gap", "action", "margin")
 
 TASK = "clean a corpus"
 PURPOSE = "find test questions in training text and remove them"
@@ -40,10 +31,10 @@ ARGUMENTS = f"""
 {common.INPUT}
 benchmarks:
   --benchmarks PATH    file of items, or folder in which each file is a benchmark (required)
-  --columns NAMES      columns of benchmarks to look for, such as question,answer for both (default:
-                       detected)
+  --columns LIST       columns of benchmarks to look for, such as question,answer for both
+                       (default: detected)
   --rule {"|".join(RULES)}=ngram  when a document contains an item; see --help-all
-  --ngram N            words of an n-gram (default: {NGRAM}; near {NEAR_NGRAM})
+  ngram:--ngram-words N  words of an n-gram (default: {NGRAM}; near {NEAR_NGRAM})
   --shortest N         fewest words of an item that is looked for (default: {SHORTEST}; near
                        {NEAR_NGRAM})
   --min-share SHARE    minimum share of an item (default: {MIN_SHARE}; near {NEAR_SHARE})
@@ -64,17 +55,17 @@ advanced options:
   --threads
 """
 EXAMPLES = """\
-  lookalike decontaminate train.jsonl --benchmarks evals/ -o clean.jsonl
-  lookalike decontaminate train/ --benchmarks gsm8k.jsonl --columns question,answer -o clean/
-  lookalike decontaminate train.jsonl --benchmarks evals/ --rule near --report found.html
+  lookalike decontaminate corpus.jsonl --benchmarks evals/ -o clean.jsonl
+  lookalike decontaminate corpus.jsonl --benchmarks evals/ --rule near --report found.html
+  lookalike decontaminate corpus.jsonl --benchmarks evals/ --action cut -o clean.jsonl
 """
 DETAILS = """\
 Words are letters and digits, in upper or lower case. The rules (docs/decontaminating.md):
-  ngram           any run of --ngram words of the item, as for GPT-3; a shorter item as a whole
+  ngram           any run of --ngram-words words of the item, as for GPT-3; a shorter item as a whole
   share           at least --min-share of the item's n-grams
   run             one run of at least --min-share of the item's words
-  near            a passage with at least --min-share of the item's words, in runs of --ngram words
-                  or more, with at most --gap other words between two
+  near            a passage with at least --min-share of the item's words, in runs of
+                  --ngram-words words or more, with at most --gap other words between two
 
 The file of --hits has one row per document and item:
   id, benchmark, item  the document, the file of the benchmark, and the item in it
@@ -87,6 +78,8 @@ The file of --hits has one row per document and item:
 def run(options: argparse.Namespace) -> None:
     """Look for the items, write the outputs, print the summary."""
     check_read_once(options.input)
+    named = [] if options.columns is None else options.columns.split(",")
+    columns = [name.strip() for name in named if name.strip()] or None
     corpus = common.corpus_of(options.input, options)
     inputs = [options.benchmarks] if options.benchmarks.is_file() else []
     row_jobs.check_outputs(options, corpus, {"--hits": options.hits})
@@ -100,6 +93,7 @@ def run(options: argparse.Namespace) -> None:
             corpus,
             options.benchmarks,
             **{name: getattr(options, name) for name in _CHOSEN},
+            columns=columns,
             max_document=options.max_document,
             progress=progress,
             **common.reading_of(options),
