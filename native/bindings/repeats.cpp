@@ -49,9 +49,8 @@ repeats::Choice choice_of(std::size_t words, std::size_t unit, std::int64_t most
 }
 
 nb::tuple columns_of(repeats::Removals& found) {
-    const nb::tuple columns =
-        tuple_of(found.texts, found.begins, found.ends, found.words, found.copy_texts,
-                 found.copy_begins, found.copy_ends);
+    const nb::tuple columns = tuple_of(found.texts, found.begins, found.ends, found.words,
+                                       found.copy_texts, found.copy_begins, found.copy_ends);
     return nb::make_tuple(columns, found.collisions);
 }
 

@@ -112,7 +112,7 @@ void add_copies(const Texts& texts, std::span<const Position> places, const Choi
 struct Run {
     std::size_t first, last;  // windows
     std::size_t text;
-    WordReader own, other;  // behind the last window
+    WordReader own, other;               // behind the last window
     std::vector<Position> begins, ends;  // of the words of the copy
 
     bool goes_on(std::size_t window, Position copy) const {
@@ -139,13 +139,12 @@ class Coverer {
                Removals& removals) {
         std::size_t word = 0;
         for (std::size_t at = 0; at < places.size(); ++at) {
-            const Position begin =
-                spliced_.place_of(places[at] - texts_.begin(number_));
+            const Position begin = spliced_.place_of(places[at] - texts_.begin(number_));
             while (words_.begins[word] < begin)
                 ++word;
             if (places[at] == firsts[at])
-                std::fill_n(first_copy_.begin() + static_cast<std::ptrdiff_t>(word),
-                            choice_.words, true);
+                std::fill_n(first_copy_.begin() + static_cast<std::ptrdiff_t>(word), choice_.words,
+                            true);
             else if (choice_.words != 0)
                 cover_window(word, firsts[at], removals);
             else
@@ -168,7 +167,9 @@ class Coverer {
         if (run == kNone) {
             while (active_ < runs_.size() && runs_[active_].last + 1 < window)
                 ++active_;
-            runs_.push_back({window, window, text,
+            runs_.push_back({window,
+                             window,
+                             text,
                              WordReader(texts_.text(number_), texts_.removed(number_),
                                         spliced_.original(words_.begins[window])),
                              WordReader(texts_.text(text), texts_.removed(text), copy),

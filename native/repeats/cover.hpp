@@ -24,11 +24,11 @@ struct UnitCounts {
 
 // What to make of equal hashes.
 struct Choice {
-    std::size_t words;             // of a window; 0 for units, whose words are those to their end
-    Unit unit = Unit::line;        // if there are units
-    std::int64_t most_texts = 1;   // a unit in more texts than these is removed from all but one
-    bool every = false;            // remove the first copy, too
-    bool compared = false;         // do not believe equal hashes, but compare words
+    std::size_t words;            // of a window; 0 for units, whose words are those to their end
+    Unit unit = Unit::line;       // if there are units
+    std::int64_t most_texts = 1;  // a unit in more texts than these is removed from all but one
+    bool every = false;           // remove the first copy, too
+    bool compared = false;        // do not believe equal hashes, but compare words
 };
 
 // Copies by hashes that `sort_hashed` sorted.

@@ -19,10 +19,10 @@ enum class Rule { ngram, share, run, near };
 // When a text contains an item.
 struct ItemRule {
     Rule rule;
-    std::size_t words;     // of an n-gram
-    std::size_t fewest;    // an item of fewer words than an n-gram is looked for as a whole from here
-    double share;          // least share of the item: of n-grams, or of words
-    std::size_t gap;       // other words between two runs, for Rule::near
+    std::size_t words;   // of an n-gram
+    std::size_t fewest;  // an item of fewer words than an n-gram is looked for as a whole from here
+    double share;        // least share of the item: of n-grams, or of words
+    std::size_t gap;     // other words between two runs, for Rule::near
 };
 
 // Items that texts contain, in columns; the ranges of bytes of hit i, which are ascending and do

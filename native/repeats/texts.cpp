@@ -39,15 +39,15 @@ const Words& WordLister::list(std::string_view text) {
             --cut;
         if (cut > at) {
             const Position shift = at - begin;
-            text::each_ascii_word(
-                at, cut, true, room, scratch_.masks,
-                [&](const unsigned char* word, std::size_t length) {
-                    words_.hashes.push_back(length < 16 ? bits::xxh64_short(word, length)
-                                                        : bits::xxh64(word, length));
-                    const Position place = word - room + shift;
-                    words_.begins.push_back(place);
-                    words_.ends.push_back(place + static_cast<Position>(length));
-                });
+            text::each_ascii_word(at, cut, true, room, scratch_.masks,
+                                  [&](const unsigned char* word, std::size_t length) {
+                                      words_.hashes.push_back(length < 16
+                                                                  ? bits::xxh64_short(word, length)
+                                                                  : bits::xxh64(word, length));
+                                      const Position place = word - room + shift;
+                                      words_.begins.push_back(place);
+                                      words_.ends.push_back(place + static_cast<Position>(length));
+                                  });
         }
         while (other < end && (*other >= 0x80 || in_word(*other)))
             ++other;

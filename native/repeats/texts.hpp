@@ -1,5 +1,5 @@
-// Texts in a fixed order, each perhaps without some ranges of bytes, and their words with the places
-// of these in bytes.
+// Texts in a fixed order, each perhaps without some ranges of bytes, and their words with the
+// places of these in bytes.
 #pragma once
 
 #include <cstddef>
@@ -61,8 +61,8 @@ class Spliced {
     template <class OnPart>
     void each_part(Range range, OnPart on_part) const {
         for (std::size_t at = 0; at < places_.size(); ++at) {
-            const Position end = at + 1 < places_.size() ? places_[at + 1]
-                                                         : static_cast<Position>(text_.size());
+            const Position end =
+                at + 1 < places_.size() ? places_[at + 1] : static_cast<Position>(text_.size());
             const Position from = std::max(range.begin, places_[at]);
             const Position to = std::min(range.end, end);
             if (from < to)

@@ -11,9 +11,8 @@ namespace lookalike::repeats {
 namespace {
 
 constexpr std::array<std::string_view, 26> kAbbreviations{
-    "al",  "approx", "ca", "cf",   "dr",  "ed",   "eg",  "eq", "eqs",
-    "etc", "fig",    "ie", "inc",  "jr",  "ltd",  "mr",  "mrs", "ms",
-    "no",  "pp",     "prof", "ref", "sec", "st", "viz", "vs"};
+    "al", "approx", "ca", "cf",  "dr", "ed", "eg", "eq",   "eqs", "etc", "fig", "ie",  "inc",
+    "jr", "ltd",    "mr", "mrs", "ms", "no", "pp", "prof", "ref", "sec", "st",  "viz", "vs"};
 
 struct Character {
     char32_t code;
@@ -66,8 +65,8 @@ bool abbreviates(std::string_view text, std::size_t at) {
     }
     if (begin > 0 && static_cast<unsigned char>(text[begin - 1]) >= 0x80)
         return false;
-    return word.size() == 1 || std::find(kAbbreviations.begin(), kAbbreviations.end(), word) !=
-                                   kAbbreviations.end();
+    return word.size() == 1 ||
+           std::find(kAbbreviations.begin(), kAbbreviations.end(), word) != kAbbreviations.end();
 }
 
 // Where the space that begins at `at` ends, and how many lines end in it.

@@ -244,8 +244,8 @@ Hashed hashed_units(const Texts& texts, std::size_t begin, std::size_t end, Unit
             const std::vector<Position> begins = units_of(text, unit);
             std::size_t word = 0;
             for (std::size_t at = 0; at < begins.size(); ++at) {
-                const Position last = at + 1 < begins.size() ? begins[at + 1]
-                                                             : static_cast<Position>(text.size());
+                const Position last =
+                    at + 1 < begins.size() ? begins[at + 1] : static_cast<Position>(text.size());
                 std::uint64_t sum = 0;
                 const std::size_t first = word;
                 for (; word < list.size() && list.begins[word] < last; ++word)

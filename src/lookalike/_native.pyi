@@ -879,9 +879,7 @@ class RepeatTexts:
         hash_bits: int,
         threads: int,
     ) -> _Hashed: ...
-    def joining_windows(
-        self, words: int, hash_bits: int, threads: int
-    ) -> NDArray[np.uint64]: ...
+    def joining_windows(self, words: int, hash_bits: int, threads: int) -> NDArray[np.uint64]: ...
     def wanted_windows(
         self,
         begin: int,

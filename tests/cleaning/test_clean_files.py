@@ -19,7 +19,7 @@ from lookalike.cleaning import repeats
 from lookalike.cli import main
 
 RUN = " ".join(f"Word{number}" for number in range(12))
-TEXTS = [f"First {RUN}. Ende ä.", f"Second. {RUN}. Über 1.", "Third \"quoted\" \t text", ""]
+TEXTS = [f"First {RUN}. Ende ä.", f"Second. {RUN}. Über 1.", 'Third "quoted" \t text', ""]
 CLEAN = [TEXTS[0], "Second. Über 1.", TEXTS[2], TEXTS[3]]
 
 
@@ -120,7 +120,9 @@ def big_corpus(path: Path) -> None:
     with open(path, "w") as file:
         for at in range(3000):
             own = " ".join(f"w{(at * 7919 + k * 104729) % 5003}" for k in range(120))
-            file.write(json.dumps({"id": at, "text": f"{own}. {RUN if at % 3 else 'None'}."}) + "\n")
+            file.write(
+                json.dumps({"id": at, "text": f"{own}. {RUN if at % 3 else 'None'}."}) + "\n"
+            )
 
 
 def test_a_work_folder_is_reused(tmp_path: Path) -> None:

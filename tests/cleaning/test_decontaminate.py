@@ -64,9 +64,7 @@ def test_rules(
         (row, number)
         for row, text in enumerate(texts)
         for number, item in enumerate(items)
-        if expected(
-            text, item, rule=rule, ngram=ngram, shortest=shortest, share=share, gap=2
-        )
+        if expected(text, item, rule=rule, ngram=ngram, shortest=shortest, share=share, gap=2)
     }
     assert result.skipped_items == sum(len(words_of(item)) < shortest for item in items)
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any
 
 import numpy as np
 
 from lookalike import _native
 from lookalike.checks import flag, one_of, share, thread_count, whole_number
 from lookalike.cleaning.benchmarks import Benchmark, item_places, open_benchmarks
-from lookalike.cleaning.contamination_result import Contamination, ContaminatedDocument, Evidence
+from lookalike.cleaning.contamination_result import ContaminatedDocument, Contamination, Evidence
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.base import limited, pa
 from lookalike.corpora.columns import find_columns, text_strings
@@ -34,7 +34,6 @@ _EXCERPT, _CONTEXT = 600, 60
 """Characters of a passage that are kept to be shown, and before and after it."""
 _WIDER = 50
 """Characters that a cut is made wider by, not to cut a word."""
-_ENDS = "\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +41,12 @@ class ContaminationSettings:
     """The settings of `la.decontaminate`."""
 
     rule: str
-    ngram: SupportsIndex | None
-    shortest: SupportsIndex | None
-    min_share: SupportsFloat | None
-    gap: SupportsIndex | None
+    ngram: Any
+    shortest: Any
+    min_share: Any
+    gap: Any
     action: str
-    margin: SupportsIndex | None
+    margin: Any
 
     def __post_init__(self) -> None:
         own = vars(self)
@@ -112,17 +111,20 @@ def run_decontamination(options: dict[str, Any]) -> Contamination:
         identity, problems = corpus.identity(), Problems(skip_bad)
         limits = (None, threads)
         with steps.timed("find"), limited(*limits):
-            hits = list(
-                _contaminated(corpus, found, problems, items, benchmarks, settings, threads, steps)
-            )
+            hits: list[ContaminatedDocument] = []
+            rows = 0
+            for count, some in _contaminated(
+                corpus, found, problems, items, benchmarks, settings, threads, steps
+            ):
+                hits += some
+                rows += count
             corpus.check_identity(identity)
-        rows = hits.pop() if hits and isinstance(hits[-1], int) else 0
         return Contamination(
             settings=settings,
             benchmarks=benchmarks,
             skipped_items=items.skipped,
-            document_count=int(rows),
-            contaminated=[one for one in hits if isinstance(one, ContaminatedDocument)],
+            document_count=rows,
+            contaminated=hits,
             seconds=dict(steps.seconds),
             warnings=[*corpus.notices, *problems.notices()],
             source=corpus,
@@ -154,20 +156,21 @@ def _contaminated(
     settings: ContaminationSettings,
     threads: int,
     steps: JobProgress,
-) -> Iterator[ContaminatedDocument | int]:
-    """Yield documents that contain items, and at the end the number of all documents."""
+) -> Iterator[tuple[int, list[ContaminatedDocument]]]:
+    """Yield the number of documents of each batch, and those that contain items."""
     first = 0
     for batch in corpus.read(columns.names, problems):
         texts = text_strings(batch.column(0), columns.text, corpus).fill_null("")
+        found: list[ContaminatedDocument] = []
         if len(texts):
             (documents,) = text_batches(texts, None)
             hits = items.find(documents, threads)
             if len(hits[0]):
                 ids = columns.ids(batch, first)
-                yield from _documents(hits, texts, ids, first, benchmarks, settings)
+                found = list(_documents(hits, texts, ids, first, benchmarks, settings))
         first += len(texts)
+        yield len(texts), found
         steps.step("find", corpus.done)
-    yield first
 
 
 def _documents(

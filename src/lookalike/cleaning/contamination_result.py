@@ -30,6 +30,7 @@ from lookalike.display import (
     arrow_batch,
     record_columns,
 )
+from lookalike.shown import escape_terminal
 
 if TYPE_CHECKING:
     from lookalike.cleaning.contamination import ContaminationSettings
@@ -151,8 +152,8 @@ class Contamination(Tabular):
         made = []
         for benchmark in self.benchmarks:
             first, last = benchmark.first, benchmark.first + len(benchmark)
-            found = np.searchsorted(self.contaminated_items, [first, last])
-            count = int(found[1] - found[0])
+            begin, end = np.searchsorted(self.contaminated_items, [first, last]).tolist()
+            count = end - begin
             having = len(documents[benchmark.name])
             made.append(BenchmarkCounts(benchmark.name, len(benchmark), count, having))
         return Records(BenchmarkCounts, made)
@@ -184,7 +185,7 @@ class Contamination(Tabular):
     def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
         """Write every document unchanged, with `contaminated` and `contaminated_by`.
 
-        `contaminated_by` lists items such as "gsm8k.jsonl:17, mmlu.jsonl:4"; it is empty for others.
+        `contaminated_by` lists items such as "gsm8k.jsonl:17, mmlu.jsonl:4". Others have none.
         """
         every = np.ones(self.document_count, np.bool_)
         return write_rows(self, path, in_place, keep=every, added=self._added)
@@ -225,8 +226,6 @@ class Contamination(Tabular):
         lines = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in about(self)]
         lines += ["", f"  {'benchmark':<30} {'items':>9} {'contaminated':>13} {'documents':>10}"]
         for one in self.by_benchmark():
-            from lookalike.shown import escape_terminal
-
             name = escape_terminal(one.benchmark, 30)
             lines.append(
                 f"  {name:<30} {one.items:>9,} {one.contaminated:>13,} {one.documents:>10,}"
@@ -274,7 +273,7 @@ class Contamination(Tabular):
         }
 
     def _columns(self, begin: int, end: int) -> TableColumns:
-        hits = [_Hit(*vars(found).values(), one.id) for one, found in self._hits[begin:end]]
+        hits = [_Hit(**vars(found), id=one.id) for one, found in self._hits[begin:end]]
         return record_columns(_Hit, hits)
 
     def _row_count(self) -> int:

@@ -85,9 +85,7 @@ class RepeatFinder:
         self._bases = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         limit = self.job.memory_limit
         self._budget = _BUDGET if limit is None else min(_BUDGET, limit // _SHARE)
-        self._key = digest(
-            "clean", self.documents.key, self.settings.to_dict(), HASH_BITS
-        )
+        self._key = digest("clean", self.documents.key, self.settings.to_dict(), HASH_BITS)
         self._unit = 0 if self.settings.unit is None else UNITS.index(self.settings.unit)
         self.collisions = 0
         """Windows or units with the hash of others."""

@@ -72,9 +72,9 @@ class RemovedUnit(Displayed):
 class CleanResult(Tabular):
     """What was removed from a corpus, and where its first copy is.
 
-    The table has a row for each removed range of text, by document and place: `id`, `begin` and
-    `end` (characters of the original text, end exclusive), `words`, and its first copy: `copy_of`
-    (an id), `copy_begin` and `copy_end`. Ranges that touch are removed together. The words of a
+    The table has a row for each removed range of text, by document and place: `id`, `begin`, `end`
+    and `words`. Places are characters of the original text, end exclusive. `copy_of` is the id of
+    the document that has the first copy, at `copy_begin` to `copy_end`. Ranges that touch are removed together. The words of a
     first copy are kept, unless they are also part of a run that occurs even earlier.
     """
 
@@ -285,9 +285,9 @@ class CleanResult(Tabular):
         first, last = np.searchsorted(self._ranges.documents, [begin, end]).tolist()
         documents = np.asarray(self._ranges.documents[first:last])
         begins, ends = self._characters(documents, self._ranges, slice(first, last))
-        words = np.bincount(
-            documents - begin, self._ranges.words[first:last], end - begin
-        ).astype(np.int64)
+        words = np.bincount(documents - begin, self._ranges.words[first:last], end - begin).astype(
+            np.int64
+        )
         listed: list[list[str]] = [[] for _ in range(end - begin)]
         for row, one, two in zip(
             (documents - begin).tolist(), begins.tolist(), ends.tolist(), strict=True

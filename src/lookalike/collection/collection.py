@@ -460,8 +460,11 @@ class BaseCollection(ABC):
             1
         """
         filters = Filters(
-            min_words=min_words, max_repetition=max_repetition, language=language,
-            min_links=min_links, strip_urls=strip_urls,
+            min_words=min_words,
+            max_repetition=max_repetition,
+            language=language,
+            min_links=min_links,
+            strip_urls=strip_urls,
         )
         return import_documents(
             self, source, text=text, id=id, signature=signature, vectors=vectors, format=format,

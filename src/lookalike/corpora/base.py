@@ -50,7 +50,7 @@ Batch = TypeVar("Batch")
 Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
 """Columns to add to the rows from one position to another."""
 Replaced = tuple[str, Callable[[int, int], "tuple[NDArray[np.bool_], pyarrow.Array]"]]
-"""A column, and which of the rows from one position to another have other texts in it, and these."""
+"""A column, and which rows from one position to another have other texts in it, and these."""
 
 # bytes of memory, and threads
 _LIMITS: ContextVar[tuple[int | None, int | None]] = ContextVar("limits", default=(None, None))

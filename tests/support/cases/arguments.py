@@ -40,7 +40,7 @@ OTHERS = {
     "connect",
     *("Answers", "Records"),  # lists
 }
-"""What tests/cleaning, tests/collection, tests/dedup, tests/topics and tests/service have bad input for."""
+"""What tests/cleaning, collection, dedup, topics and service have bad input for."""
 
 ANSWERS = {
     *("Added", "BatchMatches", "Comparison", "Explanation", "KeyMatch", "KeyMatches"),

@@ -56,8 +56,7 @@ def _ranges(result: CleanResult) -> str:
     order = sorted(range(len(result)), key=lambda at: (-int(words[at]), at))[:MOST_SHOWN]
     cards = []
     for at in order:
-        columns = {name: column for name, column in result._columns(at, at + 1).items()}
-        row = {name: getattr(column, "values", column)[0] for name, column in columns.items()}
+        row: dict[str, Any] = result_row(result, at)
         text = result.original(int(result.removals.documents[at]))
         begin, end = int(row["begin"]), int(row["end"])
         cards.append(
@@ -71,6 +70,12 @@ def _ranges(result: CleanResult) -> str:
             }
         )
     return pieces(_TEMPLATE).ranges(cards, len(result) - len(order)) if cards else ""
+
+
+def result_row(result: CleanResult, at: int) -> dict[str, Any]:
+    """Return a row of the table."""
+    columns = result._columns(at, at + 1).items()
+    return {name: getattr(column, "values", column)[0] for name, column in columns}
 
 
 def write_contamination(
@@ -93,10 +98,17 @@ def write_contamination(
         for one, found in result._hits[:MOST_SHOWN]
     ]
     rows = [
-        (clipped(one.benchmark, _ID), f"{one.items:,}", f"{one.contaminated:,}", f"{one.documents:,}")
+        (
+            clipped(one.benchmark, _ID),
+            f"{one.items:,}",
+            f"{one.contaminated:,}",
+            f"{one.documents:,}",
+        )
         for one in result.by_benchmark()
     ]
-    frequent = [(name, f"{count:,}") for name, count in contamination_result.most_frequent(result, 20)]
+    frequent = [
+        (name, f"{count:,}") for name, count in contamination_result.most_frequent(result, 20)
+    ]
     _write(
         result,
         path,

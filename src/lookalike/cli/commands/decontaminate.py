@@ -61,7 +61,7 @@ EXAMPLES = """\
 """
 DETAILS = """\
 Words are letters and digits, in upper or lower case. The rules (docs/decontaminating.md):
-  ngram           any run of --ngram-words words of the item, as for GPT-3; a shorter item as a whole
+  ngram           any run of --ngram-words words of the item, as for GPT-3; a shorter item whole
   share           at least --min-share of the item's n-grams
   run             one run of at least --min-share of the item's words
   near            a passage with at least --min-share of the item's words, in runs of
