@@ -74,8 +74,9 @@ class CleanResult(Tabular):
 
     The table has a row for each removed range of text, by document and place: `id`, `begin`, `end`
     and `words`. Places are characters of the original text, end exclusive. `copy_of` is the id of
-    the document that has the first copy, at `copy_begin` to `copy_end`. Ranges that touch are removed together. The words of a
-    first copy are kept, unless they are also part of a run that occurs even earlier.
+    the document that has the first copy, at `copy_begin` to `copy_end`. Ranges that touch are
+    removed together. The words of a first copy are kept, unless they are also part of a run that
+    occurs even earlier.
     """
 
     settings: CleanSettings
