@@ -37,7 +37,8 @@ FROM_ROOT = {
 API = {
     "Jobs": (
         "Functions that process a whole corpus, or measure one.",
-        "dedup undo group_pairs incoming_links overlaps passages sign_passages compare_texts "
+        "dedup undo clean decontaminate group_pairs incoming_links overlaps passages sign_passages "
+        "compare_texts "
         "cluster_documents cluster match_batch plan tune evaluate advice.growth pages.PageLimits",
     ),
     "Collections": (

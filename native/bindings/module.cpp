@@ -28,6 +28,7 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_clusters(module);
     lookalike::bindings::bind_parts(module);
     lookalike::bindings::bind_passages(module);
+    lookalike::bindings::bind_repeats(module);
     lookalike::bindings::bind_vectors(module);
     lookalike::bindings::bind_images(module);
     lookalike::bindings::bind_words(module);

@@ -20,6 +20,7 @@ void bind_given_hashes(nanobind::module_& module);
 void bind_clusters(nanobind::module_& module);
 void bind_parts(nanobind::module_& module);
 void bind_passages(nanobind::module_& module);
+void bind_repeats(nanobind::module_& module);
 void bind_vectors(nanobind::module_& module);
 void bind_images(nanobind::module_& module);
 void bind_words(nanobind::module_& module);

@@ -75,14 +75,15 @@ void bind_passages(nb::module_& module) {
         .def(
             "overlaps",
             [](const NumberedTexts& self, std::size_t piece, std::size_t gap, std::size_t min_words,
-               std::size_t common, std::size_t threads) {
+               std::size_t common, bool within, std::size_t threads) {
                 const passages::Rules rules = rules_of(piece, gap, min_words);
                 passages::Passages found = without_gil([&] {
-                    return passages::find_overlaps(self.texts, rules, common, threads, kCheckpoint);
+                    return passages::find_overlaps(self.texts, rules, common, within, threads,
+                                                   kCheckpoint);
                 });
                 return columns_of(found);
             },
-            "piece"_a, "gap"_a, "min_words"_a, "common"_a, "threads"_a);
+            "piece"_a, "gap"_a, "min_words"_a, "common"_a, "within"_a, "threads"_a);
 
     nb::class_<passages::Query>(module, "PassageQuery")
         .def(

@@ -143,9 +143,26 @@ struct Proposed {
     Seed seed;
 };
 
-// The passages of one text with texts behind it.
+// Runs of a text with itself, without the parts that overlap their copies.
+std::vector<Run> apart(std::vector<Run> runs, std::size_t piece) {
+    for (Run& run : runs)
+        run.length = std::min(run.length, run.right - run.left);
+    std::erase_if(runs, [&](const Run& run) { return run.length < piece; });
+    return runs;
+}
+
+// The same passage without the runs at its end that overlap its copy.
+Passage apart(Passage passage) {
+    while (passage.runs.back().left_end() > passage.runs.front().right) {
+        passage.words -= passage.runs.back().length;
+        passage.runs.pop_back();
+    }
+    return passage;
+}
+
+// The passages of one text with texts behind it, and with `within` with itself.
 Passages with_later_texts(const WordTexts& texts, const SampledWindows& windows, std::size_t one,
-                          const Rules& rules) {
+                          const Rules& rules, bool within) {
     std::vector<Proposed> proposed;
     for (std::size_t at = windows.begins[one]; at < windows.begins[one + 1]; ++at) {
         if (windows.groups[at] == SampledWindows::kNone)
@@ -155,7 +172,7 @@ Passages with_later_texts(const WordTexts& texts, const SampledWindows& windows,
             group + static_cast<std::ptrdiff_t>(windows.group_begins[windows.groups[at] + 1]);
         auto place = std::lower_bound(
             group + static_cast<std::ptrdiff_t>(windows.group_begins[windows.groups[at]]), end,
-            texts.begins[one + 1]);
+            within ? windows.places[at] + 1 : texts.begins[one + 1]);
         for (; place != end; ++place) {
             const std::size_t other = texts.text_of(*place);
             proposed.push_back(
@@ -171,9 +188,14 @@ Passages with_later_texts(const WordTexts& texts, const SampledWindows& windows,
         seeds.clear();
         for (end = first; end < proposed.size() && proposed[end].other == other; ++end)
             seeds.push_back(proposed[end].seed);
-        const auto runs = runs_of(texts.text(one), texts.text(other), seeds, rules.piece);
-        for (const Passage& passage : passages_of(runs, rules))
-            found.add(one, other, passage);
+        auto runs = runs_of(texts.text(one), texts.text(other), seeds, rules.piece);
+        if (one == other)
+            runs = apart(std::move(runs), rules.piece);
+        for (const Passage& passage : passages_of(runs, rules)) {
+            const Passage own = one == other ? apart(passage) : passage;
+            if (own.words >= rules.min_words)
+                found.add(one, other, own);
+        }
     }
     return found;
 }
@@ -187,13 +209,13 @@ Passages put_together(const std::vector<Passages>& each) {
 
 }  // namespace
 
-Passages find_overlaps(const WordTexts& texts, const Rules& rules, std::size_t common,
+Passages find_overlaps(const WordTexts& texts, const Rules& rules, std::size_t common, bool within,
                        std::size_t threads, const bits::Checkpoint& checkpoint) {
     const SampledWindows windows(texts, Sampling::for_runs(rules.piece), common, threads,
                                  checkpoint);
     std::vector<Passages> each(texts.size());
     bits::share_out(texts.size(), threads, checkpoint, [&](std::size_t, std::size_t one) {
-        each[one] = with_later_texts(texts, windows, one, rules);
+        each[one] = with_later_texts(texts, windows, one, rules, within);
     });
     Passages all = put_together(each);
     all.common = windows.common_windows;

@@ -28,8 +28,9 @@ struct Passages {
 
 // All passages that two different texts have in common, by the first text, the second, and the
 // places in them. A window of words that is in more than `common` places proposes nothing: what
-// consists of nothing else is not found.
-Passages find_overlaps(const WordTexts& texts, const Rules& rules, std::size_t common,
+// consists of nothing else is not found. With `within`, also passages that a text has twice, at
+// places that do not overlap; a run that overlaps its copy is cut at it.
+Passages find_overlaps(const WordTexts& texts, const Rules& rules, std::size_t common, bool within,
                        std::size_t threads, const bits::Checkpoint& checkpoint);
 
 // A text that is looked for in others.

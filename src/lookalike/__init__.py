@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from lookalike.advice import evaluate as evaluate
     from lookalike.advice import plan as plan
     from lookalike.advice import tune as tune
+    from lookalike.cleaning import clean as clean
+    from lookalike.cleaning import decontaminate as decontaminate
     from lookalike.client import connect as connect
     from lookalike.collection import Collection as Collection
     from lookalike.collection import drop_collection as drop_collection
@@ -103,6 +105,7 @@ else:
         {
             "lookalike._native": "__version__",
             "lookalike.advice": "evaluate plan tune",
+            "lookalike.cleaning": "clean decontaminate",
             "lookalike.client": "connect",
             "lookalike.collection": (
                 "Collection drop_collection list_collections open_collection restore_collection"

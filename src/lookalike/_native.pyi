@@ -855,7 +855,7 @@ class NumberedTexts:
     def word_counts(self) -> NDArray[np.int64]: ...
     def add(self, documents: Documents) -> None: ...
     def overlaps(
-        self, piece: int, gap: int, min_words: int, common: int, threads: int
+        self, piece: int, gap: int, min_words: int, common: int, within: bool, threads: int
     ) -> tuple[_Columns, int, int]: ...
 
 class PassageQuery:
@@ -863,6 +863,101 @@ class PassageQuery:
         self, documents: Documents, piece: int, gap: int, min_words: int, common: int
     ) -> None: ...
     def find(self, documents: Documents, threads: int) -> tuple[_Columns, int, int]: ...
+
+# Repeats
+
+def without_ranges(
+    documents: Documents,
+    offsets: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
+def characters_at(
+    documents: Documents, numbers: NDArray[np.int64], bytes: NDArray[np.int64]
+) -> NDArray[np.int64]: ...
+def mark_repeated(
+    hashes: NDArray[np.uint64], part: int, part_bits: int, flags: NDArray[np.uint8], threads: int
+) -> None: ...
+def units(documents: Documents, unit: int) -> NDArray[np.int64]: ...
+
+_Hashed = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]
+
+class RepeatTexts:
+    def __init__(self, documents: Documents, order: NDArray[np.int64]) -> None: ...
+    @property
+    def total(self) -> int: ...
+    def set_removed(
+        self, offsets: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> None: ...
+    def anchors(
+        self, begin: int, end: int, words: int, threads: int
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]: ...
+    def flagged_windows(
+        self,
+        begin: int,
+        end: int,
+        words: int,
+        flags: NDArray[np.uint8],
+        counts: NDArray[np.int64],
+        part_bits: int,
+        hash_bits: int,
+        threads: int,
+    ) -> _Hashed: ...
+    def joining_windows(self, words: int, hash_bits: int, threads: int) -> NDArray[np.uint64]: ...
+    def wanted_windows(
+        self,
+        begin: int,
+        end: int,
+        words: int,
+        wanted: NDArray[np.uint64],
+        part_bits: int,
+        hash_bits: int,
+        threads: int,
+    ) -> _Hashed: ...
+    def units(
+        self,
+        begin: int,
+        end: int,
+        unit: int,
+        words: int,
+        part_bits: int,
+        hash_bits: int,
+        threads: int,
+    ) -> _Hashed: ...
+    def copies(
+        self,
+        hashes: NDArray[np.uint64],
+        positions: NDArray[np.int64],
+        words: int,
+        unit: int,
+        most_texts: int,
+        every: bool,
+        compared: bool,
+        threads: int,
+    ) -> tuple[
+        tuple[NDArray[np.int64], NDArray[np.int64]],
+        tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    ]: ...
+    def text_of(
+        self, positions: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    def removals(
+        self,
+        places: NDArray[np.int64],
+        firsts: NDArray[np.int64],
+        words: int,
+        unit: int,
+        boundary: int,
+        threads: int,
+    ) -> tuple[tuple[NDArray[np.int64], ...], int]: ...
+
+class BenchmarkItems:
+    def __init__(
+        self, documents: Documents, rule: int, words: int, fewest: int, share: float, gap: int
+    ) -> None: ...
+    @property
+    def skipped(self) -> int: ...
+    def find(self, documents: Documents, threads: int) -> tuple[NDArray[Any], ...]: ...
 
 # Vectors
 

@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     # What type checkers read; the table below says the same.
     from lookalike.advice import Measurement as Measurement
     from lookalike.advice import Prediction as Prediction
+    from lookalike.cleaning.contamination_result import BenchmarkCounts as BenchmarkCounts
+    from lookalike.cleaning.contamination_result import ContaminatedDocument as ContaminatedDocument
+    from lookalike.cleaning.contamination_result import Contamination as Contamination
+    from lookalike.cleaning.contamination_result import Evidence as Evidence
+    from lookalike.cleaning.result import CleanCounts as CleanCounts
+    from lookalike.cleaning.result import CleanResult as CleanResult
+    from lookalike.cleaning.result import RemovedUnit as RemovedUnit
     from lookalike.collection import Answer as Answer
     from lookalike.collection import Answers as Answers
     from lookalike.collection import Document as Document
@@ -65,6 +72,10 @@ else:
         globals(),
         {
             "lookalike.advice": "Measurement Prediction",
+            "lookalike.cleaning.contamination_result": (
+                "BenchmarkCounts ContaminatedDocument Contamination Evidence"
+            ),
+            "lookalike.cleaning.result": "CleanCounts CleanResult RemovedUnit",
             "lookalike.collection": "Answer Answers Document Match Pair Report Work Written",
             "lookalike.collection.care.transfer": "Imported",
             "lookalike.common_passages.results": "Overlap OverlapPair Overlaps Passage Passages",

@@ -101,6 +101,11 @@ def default_of(function: Callable[..., Any], name: str) -> str:
     return str(inspect.signature(function).parameters[name].default)
 
 
+def contamination(name: str) -> str:
+    usual, near = (la.decontaminate(["a"], ["b"], rule=rule).settings for rule in ("share", "near"))
+    return f"{getattr(usual, name)}; near {getattr(near, name)}"
+
+
 def serve_default(name: str) -> str:
     value = getattr(ServeSettings.read({}, {}), name)
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
@@ -129,6 +134,20 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
         f"{kind} {score}" for kind, score in LEAST_SCORE.items()
     ),
     ("dedup", "--recall"): lambda: str(RECALL),
+    ("clean", "--passage-words"): lambda: (
+        f"{la.clean(['a']).settings.words}; units {la.clean(['a'], unit='line').settings.words}"
+    ),
+    ("clean", "--max-documents"): lambda: str(la.clean(["a"], unit="line").settings.max_documents),
+    ("clean", "--boundary"): lambda: str(la.clean(["a"]).settings.boundary),
+    ("clean", "--max-document"): lambda: (
+        f"{opened().max_document >> 20}MiB, or a 40th of --memory-limit"
+    ),
+    ("decontaminate", "--max-document"): lambda: f"{opened().max_document >> 20}MiB",
+    ("decontaminate", "--ngram-words"): lambda: contamination("ngram"),
+    ("decontaminate", "--shortest"): lambda: contamination("shortest"),
+    ("decontaminate", "--min-share"): lambda: contamination("min_share"),
+    ("decontaminate", "--gap"): lambda: str(la.decontaminate(["a"], ["b"]).settings.gap),
+    ("decontaminate", "--margin"): lambda: str(la.decontaminate(["a"], ["b"]).settings.margin),
     **{
         (command, "--hash"): lambda: default_of(la.ImageHash, "kind")
         for command in ("dedup", "sign")

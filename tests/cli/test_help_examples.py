@@ -138,6 +138,9 @@ def write_texts() -> None:
     for name, text in single.items():
         Path(f"{name}.txt").write_text(text)
     Path("README.md").write_text(whole)
+    Path("evals").mkdir()
+    questions = [{"question": " ".join(text.split()[:20])} for text in texts(5, 0)]
+    Path("evals/trains.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions))
     for number, name in enumerate(("rfcs", "docs", "letters", "projects")):
         Path(name).mkdir()
         for place, text in enumerate([whole, *texts(30, 20 + number)]):

@@ -16,7 +16,7 @@ from lookalike.common_passages.finding import piece_words
 from lookalike.common_passages.results import word_places
 from lookalike.compare.diff import word_spans
 from lookalike.errors import ArgumentError
-from support.oracles.passages import overlaps_of, words_of
+from support.oracles.passages import overlaps_of, runs_between, words_of
 
 few_words = st.sampled_from(["a", "b", "c", "d"])
 some_texts = st.lists(st.lists(few_words, max_size=25).map(" ".join), max_size=4)
@@ -175,3 +175,24 @@ def test_arguments_are_checked() -> None:
     for wrong in ({"min_words": 0}, {"gap": -1}, {"common": 1}, {"threads": 0}, {"progress": 3}):
         with pytest.raises(ArgumentError):
             la.overlaps(["a", "b"], **wrong)  # type: ignore[arg-type]
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=24).map(" ".join), st.integers(2, 6))
+def test_within_one_document(text: str, least: int) -> None:
+    words = text.split()
+    expected = {
+        (a, b, min(length, b - a))
+        for a, b, length in runs_between(words, words, 1)
+        if a < b and min(length, b - a) >= least
+    }
+    found = la.overlaps([text], min_words=least, gap=0, within=True)
+    assert {run for one in found for run in one.runs} == expected
+    assert len(la.overlaps([text], min_words=least, gap=0)) == 0
+
+
+def test_within_with_gaps_and_other_documents() -> None:
+    run = "the early bird gets the worm every day of the week"
+    texts = [f"{run} x {run.replace('worm', 'fish')}", run]
+    found = la.overlaps(texts, min_words=10, within=True)
+    assert [(one.left, one.right) for one in found] == [("0", "0"), ("0", "1"), ("0", "1")]
+    assert found[0].left_words[1] <= found[0].right_words[0]

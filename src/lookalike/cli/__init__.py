@@ -36,6 +36,7 @@ from lookalike.storage.files import remove_unfinished
 
 ORDER = """
     dedup undo compare pairs overlaps links
+    clean decontaminate
     sign index search match passages audio
     collection serve
     demo cluster plan evaluate bench kernels completion

@@ -40,7 +40,14 @@ if TYPE_CHECKING:
     from lookalike.common_passages.results import Overlaps, Passages
     from lookalike.corpora.signing import SignedCorpus
 
-_FILTERS = ("min_words", "language", "min_links", "strip_urls", "min_bytes")
+_FILTERS = (
+    "min_words",
+    "max_repetition",
+    "language",
+    "min_links",
+    "strip_urls",
+    "min_bytes",
+)
 COLLECTION_METHOD = "simhash"
 """Signature method of a collection of texts by default."""
 _TYPED = "typed_settings"
@@ -76,6 +83,7 @@ STRIP_URLS = "  --strip-urls         ignore URLs when comparing texts"
 FILTERS = f"""\
   --min-words N        skip documents with fewer words
   --min-bytes SIZE     skip smaller texts, and web pages with less HTML, such as 5KB
+  --max-repetition SHARE  skip documents that repeat a larger share of their runs of five words
   --min-links N        skip pages with fewer links, and texts with fewer URLs
   --language CODES     skip documents in other languages than these, such as en or en,de
 {STRIP_URLS}"""

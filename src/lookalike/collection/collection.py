@@ -404,6 +404,7 @@ class BaseCollection(ABC):
         page_limits: PageLimits | None = None,
         encoding: str | None = None,
         min_words: int = 0,
+        max_repetition: float = 1.0,
         language: str | None = None,
         min_links: int = 0,
         min_bytes: int = 0,
@@ -438,6 +439,8 @@ class BaseCollection(ABC):
             page_limits: Limits for web pages (default: `la.pages.PageLimits()`).
             encoding: Encoding of text files (default: detected).
             min_words: Leave out shorter documents (default: 0).
+            max_repetition: Leave out documents that repeat a larger share of their runs of five
+                words (default: 1).
             language: Leave out documents in other languages (default: none).
             min_links: Leave out documents with fewer links (default: 0).
             min_bytes: Leave out smaller texts (in UTF-8), and pages with less HTML (default: 0).
@@ -460,10 +463,11 @@ class BaseCollection(ABC):
         """
         filters = Filters(
             min_words=min_words,
+            max_repetition=max_repetition,
             language=language,
             min_links=min_links,
-            strip_urls=strip_urls,
             min_bytes=min_bytes,
+            strip_urls=strip_urls,
         )
         return import_documents(
             self, source, text=text, id=id, signature=signature, vectors=vectors, format=format,

@@ -198,6 +198,7 @@ def overlaps(
     min_words: SupportsIndex = MIN_WORDS,
     gap: SupportsIndex = GAP,
     common: SupportsIndex = COMMON,
+    within: bool = False,
     text: str | None = None,
     id: str | None = None,
     format: str | None = None,
@@ -212,7 +213,8 @@ def overlaps(
     Words are those of `la.Words()`: letters and digits, in upper or lower case. A run is a maximal
     sequence of equal words. A passage is one run, or several runs of a fifth of `min_words` words
     or more. These follow each other in both documents, with at most `gap` other words between them
-    in either. Only equal words count. Copies within one document are not looked for.
+    in either. Only equal words count. With `within`, passages that one document has twice are
+    found, too: left and right are then the same document.
 
     All such passages are found, with one exception. Windows of some words that are in more than
     `common` places of the corpus propose nothing, so passages of those alone (licenses, headers)
@@ -225,6 +227,7 @@ def overlaps(
         min_words: The least number of equal words of a passage.
         gap: The largest number of other words between two runs; 0 for passages of one run.
         common: The largest number of places of words that propose passages.
+        within: Also find passages that a document has twice, at places that do not overlap.
 
     Examples:
         >>> import lookalike as la
@@ -248,7 +251,9 @@ def overlaps(
             numbered.add(documents)
     piece = piece_words(least, between)
     corpus.tell("compare", 0.0)
-    columns, windows, places = numbered.overlaps(piece, between, least, most, workers)
+    columns, windows, places = numbered.overlaps(
+        piece, between, least, most, flag("within", within), workers
+    )
     corpus.tell("compare", 1.0)
     found = _overlaps(held, *columns)
     return Overlaps(

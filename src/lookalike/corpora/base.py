@@ -50,6 +50,8 @@ Batch = TypeVar("Batch")
 
 Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
 """Columns to add to the rows from one position to another."""
+Replaced = tuple[str, Callable[[int, int], "tuple[NDArray[np.bool_], pyarrow.Array]"]]
+"""A column, and which rows from one position to another have other texts in it, and these."""
 
 # bytes of memory, and threads
 _LIMITS: ContextVar[tuple[int | None, int | None]] = ContextVar("limits", default=(None, None))
@@ -330,6 +332,7 @@ class KeptRows:
     problems: Problems
     identity: list[Any] | None
     shard: Corpus | None = None  # the file of several whose rows are next
+    replaced: Replaced | None = None
     _position: int = 0
 
     def __post_init__(self) -> None:
@@ -349,6 +352,33 @@ class KeptRows:
         chosen = np.arange(count) if self.keep is None else np.flatnonzero(self.keep[begin:end])
         return chosen, self.added(begin, end) if self.added else {}
 
+    def new_texts(self, count: int) -> dict[int, str]:
+        """Return the texts that replace others in the last `count` rows of `next`, by place."""
+        if self.replaced is None:
+            return {}
+        mask, texts = self.replaced[1](self._position - count, self._position)
+        return dict(zip(np.flatnonzero(mask).tolist(), texts.to_pylist(), strict=True))
+
+    def _with_new_texts(self, batch: Any) -> Any:
+        """Return the last rows of `next` with the texts that replace others."""
+        if self.replaced is None:
+            return batch
+        name, texts_of = self.replaced
+        mask, texts = texts_of(self._position - len(batch), self._position)
+        if not mask.any():
+            return batch
+        place = batch.schema.names.index(name)
+        column = batch.column(place)
+        if isinstance(column.type, pa.BaseExtensionType):  # such as JSON, which is text beneath
+            column = column.storage
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        kind = column.type
+        if not pa.types.is_string(kind):  # views cannot be replaced
+            column = column.cast(pa.large_string())
+        new = compute.replace_with_mask(column, pa.array(mask), texts.cast(column.type))
+        return batch.set_column(place, name, new)
+
     def finish(self) -> None:
         """Check that the corpus is what it was, after its last shard."""
         if self.shard is not None:
@@ -362,6 +392,7 @@ class KeptRows:
         """Yield batches with all columns."""
         for batch in (self.shard or self.corpus).rows(self.problems):
             chosen, added = self.next(len(batch))
+            batch = self._with_new_texts(batch)
             for name, values in added.items():
                 batch = batch.append_column(name, values)
             yield from _only(batch, chosen)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import flag, whole_number
+from lookalike.checks import flag, share, whole_number
 from lookalike.corpora.base import (
     Added,
     Corpus,
@@ -35,6 +35,8 @@ ID_GUESSES = (
 )  # fmt: skip
 TITLE_GUESSES = ("title", "headline", "heading", "subject")
 _EXAMPLES = 3
+_REPEATED = 5
+"""Words of the runs whose repetition counts."""
 _URL = re.compile(r"(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)[^\s<>\"'\U0010f100-\U0010f202]+", re.I)
 _TRAILING = ".,;:!?)]}"
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
@@ -204,6 +206,8 @@ class Filters:
 
     Args:
         min_words: minimum number of words, as `la.Words` counts them (default: 0).
+        max_repetition: maximum share of runs of five words that repeat an earlier one of the same
+            document (default: 1).
         language: accepted languages, such as "en" or "en,de", detected from texts (default: all).
         min_links: minimum number of links of a page, or of URLs in a text (default: 0).
         strip_urls: ignore URLs when comparing texts (default: False).
@@ -211,6 +215,7 @@ class Filters:
     """
 
     min_words: int = 0
+    max_repetition: float = 1.0
     language: str | None = None
     min_links: int = 0
     strip_urls: bool = False
@@ -220,6 +225,8 @@ class Filters:
         for name in ("min_words", "min_links", "min_bytes"):
             value = whole_number(name, getattr(self, name), at_least=0)
             object.__setattr__(self, name, value)
+        repetition = share("max_repetition", self.max_repetition)
+        object.__setattr__(self, "max_repetition", repetition)
         object.__setattr__(self, "strip_urls", flag("strip_urls", self.strip_urls))
         if self.language is not None and not self.languages:
             raise ArgumentError(
@@ -245,13 +252,16 @@ class Filters:
         return Filters(strip_urls=self.strip_urls)
 
     def refusal(
-        self, text: str, words: int, language: Any, links: int, size: int
+        self, text: str, words: int, language: Any, links: int, size: int, repetition: float
     ) -> tuple[str, str] | None:
         """Return why a document is skipped, as a kind and a reason; None if it is accepted."""
         if size < self.min_bytes:
             return "too small", f"has {size:,} bytes; the minimum is {self.min_bytes:,}"
         if words < self.min_words:
             return "too short", f"has {words:,} words; the minimum is {self.min_words:,}"
+        if repetition > self.max_repetition:
+            most = f"the maximum is {self.max_repetition:g}"
+            return "repetitive", f"repeats {repetition:.2f} of its runs of words; {most}"
         if links < self.min_links:
             return "few links", f"has {links:,} links; the minimum is {self.min_links:,}"
         if self.language is not None:
@@ -267,6 +277,14 @@ _NO_FILTERS = Filters()
 def without_urls(text: str) -> str:
     """Return a text without URLs, but with the punctuation that follows them."""
     return _URL.sub(lambda found: found[0][len(found[0].rstrip(_TRAILING)) :], text)
+
+
+def repeated_shares(texts: Any) -> list[float]:
+    """Return the share of each text's runs of five words that repeat an earlier one."""
+    runs = Words(ngram=_REPEATED)
+    every, different = runs.counts(texts), runs.counts(texts, distinct=True)
+    shares: list[float] = (1 - different / np.maximum(every, 1)).tolist()
+    return [one if count else 0.0 for one, count in zip(shares, every.tolist(), strict=True)]
 
 
 def filtered(corpus: Corpus, columns: Columns, filters: Filters | None) -> Corpus:
@@ -342,9 +360,13 @@ class FilteredCorpus(DerivedCorpus):
         texts = list(map(without_marks, strings.to_pylist()))
         if self._columns.text == self.marked_text:
             strings = pa.array(texts, pa.large_string())
-        if self.filters.strip_urls and self.filters.min_words:
+        counted = self.filters.min_words or self.filters.max_repetition < 1
+        if self.filters.strip_urls and counted:
             strings = pa.array(list(map(without_urls, texts)), pa.large_string())
         words = Words().counts(strings).tolist() if self.filters.min_words else [0] * len(texts)
+        repetitions = [0.0] * len(texts)
+        if self.filters.max_repetition < 1:
+            repetitions = repeated_shares(strings)
         languages, links, sizes = (
             batch.column(name).to_pylist() if name in names else [None] * len(batch)
             for name in (self._language, self._links, self._bytes)
@@ -357,7 +379,7 @@ class FilteredCorpus(DerivedCorpus):
             size = sizes[place]
             if self.filters.min_bytes and size is None:
                 size = len(text.encode("utf-8", "replace"))
-            about = words[place], languages[place], count, size or 0
+            about = words[place], languages[place], count, size or 0, repetitions[place]
             refusal = self.filters.refusal(text, *about)
             if refusal is None:
                 yield place

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import file_path, is_address
-from lookalike.corpora.base import Added, Corpus, KeptRows, Problems, Rows, pa
+from lookalike.corpora.base import Added, Corpus, KeptRows, Problems, Replaced, Rows, pa
 from lookalike.corpora.columns import unfiltered
 from lookalike.corpora.encodings import UTF8, Encodings
 from lookalike.corpora.formats import (
@@ -48,6 +48,7 @@ def write_corpus(
     *,
     keep: NDArray[np.bool_] | None = None,
     added: Added | None = None,
+    replaced: Replaced | None = None,
     skip_bad: bool = False,
     identity: list[Any] | None = None,
     in_place: bool = False,
@@ -59,6 +60,7 @@ def write_corpus(
     becomes a new folder of shards if the name has no extension.
 
     Args:
+        replaced: texts of a column that replace others; not for a filtered corpus.
         skip_bad: the value with which the corpus was first read, since `keep` and `added` count
             rows.
         identity: identity of the corpus when it was first read; if it has changed, nothing is
@@ -67,7 +69,7 @@ def write_corpus(
     """
     check_target(corpus, path, annotated=added is not None, in_place=in_place)
     corpus, keep, added = unfiltered(corpus, keep, added, Problems(skip_bad))
-    rows = KeptRows(corpus, keep, added, Problems(skip_bad), identity)
+    rows = KeptRows(corpus, keep, added, Problems(skip_bad), identity, replaced=replaced)
     if not isinstance(path, Path) or not _is_folder_of_shards(corpus, path):
         return _write_rows(corpus, rows, path)
     written = 0

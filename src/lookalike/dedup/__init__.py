@@ -32,6 +32,7 @@ def dedup(
     html: str | None = None,
     page_limits: PageLimits | None = None,
     min_words: int = 0,
+    max_repetition: float = 1.0,
     language: str | None = None,
     min_links: int = 0,
     min_bytes: int = 0,
@@ -55,6 +56,7 @@ def dedup(
     stop_words: Any = None,
     stem: str | None = None,
     measure: str | None = None,
+    direction: str = "contained",
     common: SupportsIndex | None = None,
     recall: SupportsFloat | None = None,
     hash: str = "dct",
@@ -100,6 +102,8 @@ def dedup(
             (.warc, .warc.gz) are web pages without it. Needs the extra `html`.
         page_limits: Limits on the depth, tags, time and memory of a web page.
         min_words: Leave out documents with fewer words.
+        max_repetition: Leave out documents of whose runs of five words a larger share repeats an
+            earlier run of the same document.
         language: Leave out documents in other languages than these: "en", or "en,de".
         min_links: Leave out pages with fewer links.
         min_bytes: Leave out smaller texts (in UTF-8), and pages with less HTML.
@@ -143,6 +147,8 @@ def dedup(
         measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate);
             "weighted-jaccard" or "weighted-containment", where features weigh by their rarity in
             the corpus, so that boilerplate hardly counts: docs/deduplicating.md.
+        direction: With containment, which documents `against` drops: those "contained" in an old
+            one (the default), those "containing" one, or "either".
         common: Leave out features that more than this number of documents have (default: none).
         recall: The chance that a pair of vectors at the threshold is found (default: 0.999).
         hash: The hash of images: "dct", "gradient" or "pdq".

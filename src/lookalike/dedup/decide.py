@@ -141,13 +141,13 @@ def decide(
     if sizes is not None:
         sizes = sizes[first]
         rank = rank_by(-sizes, rank, old=old)
-    ranked = _Order(rank, best_of_equals(rank, first), old, sizes)
+    ranked = _Order(rank, best_of_equals(rank, first), old, sizes, settings.direction)
 
     def order_of(pairs: VerifiedPairs) -> _Order:
         if choices is None:
             return ranked
         chosen = choices.ranks(pairs)
-        return _Order(chosen, best_of_equals(chosen, first), old, None)
+        return _Order(chosen, best_of_equals(chosen, first), old, None, settings.direction)
 
     found = FoundPairs(pairs, pairs[:0])
     if compare is not None and settings.grouping == "star" and not complete:
@@ -227,18 +227,21 @@ class _Order:
     """The same, but the first of equal items has the rank of the best of them."""
     old: int
     sizes: Ints | None
+    direction: str
 
     def deciding(self, pairs: VerifiedPairs) -> VerifiedPairs:
         """Return the pairs in which the worse item may be dropped for the better one.
 
-        Not pairs of two old items; nor, for containment, of an old item inside a larger new one.
+        Not pairs of two old items; nor, for containment, those of the other direction.
         """
         if not self.old:
             return pairs
         decided = pairs.right >= self.old
         if self.sizes is not None:
-            larger = self.sizes[pairs.right] > self.sizes[pairs.left]
-            decided &= (pairs.left >= self.old) | ~larger
+            old, new = self.sizes[pairs.left], self.sizes[pairs.right]
+            if self.direction != "either":
+                wanted = new <= old if self.direction == "contained" else new >= old
+                decided &= (pairs.left >= self.old) | wanted
         return pairs if decided.all() else pairs[decided]
 
 

@@ -86,6 +86,7 @@ OPTIONS: dict[str, Option] = {
     "html": _TEXT_ONLY,
     "page_limits": _TEXT_ONLY,
     "min_words": _TEXT_ONLY,
+    "max_repetition": _TEXT_ONLY,
     "language": _TEXT_ONLY,
     "min_links": _TEXT_ONLY,
     "min_bytes": _TEXT_ONLY,

@@ -62,6 +62,8 @@ PURPOSES = ("duplicates", "versions")
 _VERSIONS = {"measure": "weighted-jaccard", "threshold": 0.025, "common": 5}
 """Settings that find versions of long documents: see docs/dedup-internals.md."""
 _OF_VERSIONS = " ".join(f"--{name} {value}" for name, value in _VERSIONS.items())
+DIRECTIONS = ("contained", "containing", "either")
+"""Which new documents are dropped because of an old one, by containment."""
 DEVICES = ("cpu", "gpu")
 """Where pairs of signatures are looked for."""
 
@@ -231,6 +233,13 @@ class DedupSettings(Displayed):
         kinds="text spark videos",
         choices=(*MEASURES, *RARITY_MEASURES),
     )
+    direction: str = _setting(
+        "contained",
+        "documents that --against drops, with containment: those contained in an old one, those "
+        "containing an old one, or either",
+        only=("measure", ("containment", "weighted-containment")),
+        choices=DIRECTIONS,
+    )
     common: int | None = _number(
         None,
         "leave out features that more than N documents have (default: no limit)",
@@ -240,6 +249,7 @@ class DedupSettings(Displayed):
         own = vars(self)  # where the fields of a frozen class can be set
         given = self.__getstate__()
         one_of("grouping", self.grouping, GROUPINGS)
+        one_of("direction", self.direction, DIRECTIONS)
         if one_of("purpose", self.purpose, PURPOSES) == "versions":
             own |= self._for_versions()
         for name in ("verify", "exact"):

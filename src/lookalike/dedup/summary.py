@@ -23,6 +23,7 @@ _LONGEST_COLUMN = 60
 
 _WHY = {
     "too short": "left out: fewer words than --min-words",
+    "repetitive": "left out: more repeated than --max-repetition",
     "few links": "left out: fewer links than --min-links",
     "too small": "left out: fewer bytes than --min-bytes",
     "other language": "left out: not in a language of --language",

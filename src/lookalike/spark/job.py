@@ -54,6 +54,7 @@ def dedup(
     html: str | None = None,
     page_limits: PageLimits | None = None,
     min_words: int = 0,
+    max_repetition: float = 1.0,
     language: str | None = None,
     min_links: int = 0,
     min_bytes: int = 0,
@@ -77,6 +78,7 @@ def dedup(
     stop_words: Any = None,
     stem: str | None = None,
     measure: str | None = None,
+    direction: str = "contained",
     common: SupportsIndex | None = None,
     num_perm: SupportsIndex | None = None,
     ngram_size: Lengths | None = None,
@@ -107,6 +109,7 @@ def dedup(
         html: The column with web pages, whose main text is compared.
         page_limits: Limits on the depth, tags, time and memory of a web page.
         min_words: Leave out documents with fewer words.
+        max_repetition: Leave out documents that repeat a larger share of their runs of five words.
         language: Leave out documents in other languages than these: "en", or "en,de".
         min_links: Leave out pages with fewer links.
         min_bytes: Leave out smaller texts (in UTF-8), and pages with less HTML.
@@ -141,6 +144,7 @@ def dedup(
         stem: Compare the stems of words of this language.
         measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate), or
             "weighted-jaccard" or "weighted-containment", as in `la.dedup`.
+        direction: With containment, which documents `against` drops; as in `la.dedup`.
         common: Leave out features that more than this number of documents have (default: none).
 
     Returns:
@@ -153,10 +157,11 @@ def dedup(
     chosen = given_settings(options, dedup)
     filters = Filters(
         min_words=min_words,
+        max_repetition=max_repetition,
         language=language,
         min_links=min_links,
-        strip_urls=strip_urls,
         min_bytes=min_bytes,
+        strip_urls=strip_urls,
     )
     frame = frame_of("frame", frame)
     how = Preparation(html, page_limits, filters)

@@ -39,6 +39,7 @@ def cluster_documents(
     html: str | None = None,
     page_limits: PageLimits | None = None,
     min_words: int = 0,
+    max_repetition: float = 1.0,
     language: str | None = None,
     min_links: int = 0,
     min_bytes: int = 0,

@@ -34,11 +34,13 @@ OTHERS = {
     *("DedupCounts", "DedupResult", "DedupSettings", "MediaResult", "TextResult"),
     *("VectorResult", "VerifiedPairs"),
     "dedup",
+    *("CleanCounts", "CleanResult", "RemovedUnit", "clean"),
+    *("BenchmarkCounts", "ContaminatedDocument", "Contamination", "Evidence", "decontaminate"),
     *("DocumentCluster", "DocumentClusters", "cluster_documents"),
     "connect",
     *("Answers", "Records"),  # lists
 }
-"""What tests/collection, tests/dedup, tests/topics and tests/service have bad input for."""
+"""What tests/cleaning, collection, dedup, topics and service have bad input for."""
 
 ANSWERS = {
     *("Added", "BatchMatches", "Comparison", "Explanation", "KeyMatch", "KeyMatches"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["Found", "overlaps_of", "passages_between", "words_of"]
+__all__ = ["Found", "overlaps_of", "passages_between", "runs_between", "words_of"]
 
 Run = tuple[int, int, int]
 Found = list[list[Run]]

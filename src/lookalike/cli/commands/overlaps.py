@@ -29,6 +29,7 @@ ARGUMENTS = f"""
   -o --output FILE     file to write: .jsonl, .json, .csv, .tsv or .parquet
   min_words:--passage-words N={MIN_WORDS}  minimum number of equal words in a passage
   --gap N={GAP}  maximum number of other words between two equal runs, in either document
+  --within             also find passages that a document has twice
   --pairs FILE         also write pairs of documents to this file, one row each: words in
                        common, and the share of each document that they are
   --with-text          also write the passages, as they are in the left document
@@ -87,6 +88,7 @@ def run(options: argparse.Namespace) -> None:
             min_words=options.min_words,
             gap=options.gap,
             common=options.common,
+            within=options.within,
             progress=progress,
             **common.reading_of(options),
         )
@@ -108,10 +110,10 @@ def run(options: argparse.Namespace) -> None:
     elif not options.quiet:
         _say_summary(options, found, seconds)
     common.warn_read(found)
-    if found.documents == 1 and corpus.format == "files":
+    if found.documents == 1 and corpus.format == "files" and not options.within:
         warn(
             f"{escape_terminal(corpus.name)} is one document, and overlaps are between two; to "
-            "compare its lines, use --format text"
+            "compare its lines, use --format text, or find its own repetitions with --within"
         )
 
 

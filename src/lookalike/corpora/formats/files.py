@@ -124,7 +124,12 @@ class FolderCorpus(PathCorpus):
                 plain = [part for part in file.absolute().parts[1:] if part != ".."]
                 copy = folder / (file.relative_to(self.root) if self.root else Path(*plain))
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(file, copy)
+                for text in rows.new_texts(1).values():
+                    encoding, mark = self.encodings.found[file]
+                    copy.write_bytes(mark + text.encode(encoding))
+                    break
+                else:
+                    shutil.copy2(file, copy)
                 written += 1
             rows.finish()
         return written

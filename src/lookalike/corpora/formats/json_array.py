@@ -116,6 +116,8 @@ class JsonArrayCorpus(FileCorpus):
         with self.open_output(target, is_json=True) as file:
             for objects in self.objects(rows.problems):
                 chosen, added = rows.next(len(objects))
+                for at, text in rows.new_texts(len(objects)).items():
+                    objects[at][rows.replaced[0] if rows.replaced else ""] = text
                 for at in chosen.tolist():
                     keys = {name: added[name][at].as_py() for name in added}
                     text = json.dumps({**objects[at], **keys}, ensure_ascii=False)

@@ -38,6 +38,7 @@ from lookalike.errors import DocumentError, FormatError
 _LINES_FOR_COLUMNS = 100
 _MOST_LEVELS = 50
 # a string, which may contain brackets, or a bracket
+_SPACE = re.compile(r"[ \t\r\n]*")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
 
 
@@ -127,7 +128,8 @@ class JsonLinesCorpus(LineCorpus):
     def copy_rows(self, rows: KeptRows, target: Target) -> int:
         """Write lines as they are, with the added keys."""
         with self.open_output(target, is_json=True) as file:
-            return copy_lines(file, self.lines(rows.problems), rows, _extended)
+            replaced = partial(_with_value, rows.replaced[0]) if rows.replaced else None
+            return copy_lines(file, self.lines(rows.problems), rows, _extended, replaced)
 
     def place_of(self, row: int) -> str:
         """Return the file and the line of a row; blank lines are not rows."""
@@ -263,6 +265,25 @@ def _extended(line: str, added: dict[str, Any]) -> str:
     inside = inside.removesuffix(",").rstrip()  # DuckDB takes objects that end so
     more = json.dumps(added, ensure_ascii=False)[1:]
     return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
+
+
+def _with_value(key: str, line: str, text: str) -> str:
+    """Return the text of a JSON object with another value of a key; the rest is unchanged."""
+    scan = json.JSONDecoder(strict=False).raw_decode
+    parts, copied, at = [], 0, _SPACE.match(line, line.index("{") + 1).end()  # type: ignore[union-attr]
+    while line[at] == '"':
+        name, at = scan(line, at)
+        at = _SPACE.match(line, at).end() + 1  # type: ignore[union-attr]  # behind the colon
+        at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
+        _, end = scan(line, at)
+        if name == key:
+            parts += [line[copied:at], json.dumps(text, ensure_ascii=False)]
+            copied = end
+        at = _SPACE.match(line, end).end()  # type: ignore[union-attr]
+        if line[at] != ",":
+            break
+        at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+    return "".join([*parts, line[copied:]])
 
 
 def _begins(text: str, whole: bool) -> bool:

@@ -229,7 +229,12 @@ class TextLinesCorpus(LineCorpus):
 
     def copy_rows(self, rows: KeptRows, target: Target) -> int:
         with self.open_output(target) as file:
-            return copy_lines(file, self.lines(rows.problems), rows)
+            return copy_lines(file, self.lines(rows.problems), rows, None, _with_text)
+
+
+def _with_text(line: str, text: str) -> str:
+    """Return a line with another text and the same end."""
+    return text + line[len(line.rstrip("\r\n")) :]
 
 
 def copy_lines(
@@ -237,12 +242,21 @@ def copy_lines(
     batches: Iterator[Any],
     rows: KeptRows,
     extended: Callable[[str, dict[str, Any]], str] | None = None,
+    replaced: Callable[[str, str], str] | None = None,
 ) -> int:
-    """Write lines unchanged, or extended by the added columns; return their number."""
+    """Write lines unchanged, or extended by the added columns; return their number.
+
+    `replaced` returns a line with another text.
+    """
     written = 0
     for lines in batches:
         chosen, added = rows.next(len(lines))
         written += len(chosen)
+        if (texts := rows.new_texts(len(lines))) and replaced is not None:
+            new = lines.to_pylist()
+            for at, text in texts.items():
+                new[at] = replaced(new[at], text)
+            lines = pa.array(new, pa.large_string())
         if added and extended is not None:
             keys = [{name: added[name][at].as_py() for name in added} for at in chosen.tolist()]
             kept = lines.take(arrow_positions(chosen)).to_pylist()

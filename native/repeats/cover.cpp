@@ -1,0 +1,436 @@
+#include "repeats/cover.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "repeats/cutting.hpp"
+
+namespace lookalike::repeats {
+
+namespace {
+
+constexpr std::size_t kNone = SIZE_MAX;
+
+Unit unit_of(Boundary boundary) {
+    if (boundary == Boundary::line)
+        return Unit::line;
+    return boundary == Boundary::paragraph ? Unit::paragraph : Unit::sentence;
+}
+
+// Where the unit that begins at `begin` ends.
+Position end_of_unit(std::string_view text, Unit unit, Position begin) {
+    const std::vector<Position> begins = units_of(text, unit);
+    const auto next = std::upper_bound(begins.begin(), begins.end(), begin);
+    return next == begins.end() ? static_cast<Position>(text.size()) : *next;
+}
+
+// The words from a position on: as many as a window has, or those of a unit.
+class Reading {
+  public:
+    Reading(const Texts& texts, Position position, const Choice& choice)
+        : text_(texts.text_of(position)),
+          reader_(texts.text(text_), texts.removed(text_), position - texts.begin(text_)),
+          left_(choice.words == 0 ? kNone : choice.words) {
+        if (choice.words == 0)
+            end_ = end_of_unit(texts.text(text_), choice.unit, position - texts.begin(text_));
+    }
+
+    std::size_t text() const { return text_; }
+    bool next() { return left_ != 0 && left_-- != 0 && further(); }
+    // The word behind the window.
+    bool further() { return reader_.next() && (end_ < 0 || reader_.begin() < end_); }
+    const WordReader& at() const { return reader_; }
+
+  private:
+    std::size_t text_;
+    WordReader reader_;
+    std::size_t left_;
+    Position end_ = -1;
+};
+
+bool equal_words(const Texts& texts, Position one, Position other, const Choice& choice) {
+    Reading left(texts, one, choice), right(texts, other, choice);
+    while (true) {
+        const bool more = left.next();
+        if (more != right.next())
+            return false;
+        if (!more)
+            return true;
+        if (left.at().word() != right.at().word())
+            return false;
+    }
+}
+
+// The positions of one kind of window or unit, ascending.
+void add_copies(const Texts& texts, std::span<const Position> places, const Choice& choice,
+                Copies& copies, UnitCounts* counts) {
+    if (places.size() < 2)
+        return;
+    const auto add = [&](Position place, Position first) {
+        copies.places.push_back(place);
+        copies.firsts.push_back(first);
+    };
+    if (choice.words != 0) {
+        for (const Position place : places) {
+            if (place != places.front() || !choice.every)
+                add(place, places.front());
+            if (choice.every && place != places.back())
+                add(place, places.back());
+        }
+        return;
+    }
+    std::vector<std::size_t> ranks;
+    for (const Position place : places)
+        ranks.push_back(texts.rank_of(place));
+    std::int64_t different = 1;
+    for (std::size_t at = 1; at < ranks.size(); ++at)
+        different += ranks[at] != ranks[at - 1];
+    bool found = false;
+    for (std::size_t at = 0, first = 0; at < places.size(); ++at) {
+        if (ranks[at] != ranks[first])
+            first = at;  // of this text
+        const bool twice = at != first || (at + 1 < ranks.size() && ranks[at + 1] == ranks[at]);
+        const std::size_t kept = different > choice.most_texts ? 0 : first;
+        if (different <= choice.most_texts && !twice)
+            continue;
+        if (at != kept)
+            add(places[at], places[kept]);
+        else if (choice.every)
+            add(places[at], places[kept + 1]);
+        else
+            continue;
+        found = true;
+    }
+    if (found && counts != nullptr) {
+        counts->firsts.push_back(places.front());
+        counts->texts.push_back(different);
+        counts->places.push_back(static_cast<std::int64_t>(places.size()));
+    }
+}
+
+// Windows of a text that were compared, one after the other, with the words of another place.
+struct Run {
+    std::size_t first, last;  // windows
+    std::size_t text;
+    WordReader own, other;               // behind the last window
+    std::vector<Position> begins, ends;  // of the words of the copy
+
+    bool goes_on(std::size_t window, Position copy) const {
+        return last + 1 == window && begins[window - first] == copy;
+    }
+};
+
+// Finds what to remove from one text.
+class Coverer {
+  public:
+    Coverer(const Texts& texts, const Choice& choice, Boundary boundary, std::size_t number,
+            WordLister& lister)
+        : texts_(texts),
+          choice_(choice),
+          boundary_(boundary),
+          number_(number),
+          spliced_(texts.text(number), texts.removed(number)),
+          words_(lister.list(spliced_.text())),
+          run_of_(words_.size(), kNone),
+          first_copy_(words_.size(), false) {}
+
+    // Copies in this text, by place.
+    void cover(std::span<const Position> places, std::span<const Position> firsts,
+               Removals& removals) {
+        std::size_t word = 0;
+        for (std::size_t at = 0; at < places.size(); ++at) {
+            const Position begin = spliced_.place_of(places[at] - texts_.begin(number_));
+            while (words_.begins[word] < begin)
+                ++word;
+            if (places[at] == firsts[at])
+                std::fill_n(first_copy_.begin() + static_cast<std::ptrdiff_t>(word), choice_.words,
+                            true);
+            else if (choice_.words != 0)
+                cover_window(word, firsts[at], removals);
+            else
+                cover_unit(word, places[at], firsts[at], removals);
+        }
+        if (choice_.words == 0)
+            remove_units(removals);
+        else
+            remove_words(removals);
+    }
+
+  private:
+    void cover_window(std::size_t window, Position first, Removals& removals) {
+        const std::size_t text = texts_.text_of(first);
+        const Position copy = first - texts_.begin(text);
+        std::size_t run = kNone;
+        for (std::size_t one = active_; one < runs_.size(); ++one)
+            if (runs_[one].text == text && runs_[one].goes_on(window, copy))
+                run = one;
+        if (run == kNone) {
+            while (active_ < runs_.size() && runs_[active_].last + 1 < window)
+                ++active_;
+            runs_.push_back({window,
+                             window,
+                             text,
+                             WordReader(texts_.text(number_), texts_.removed(number_),
+                                        spliced_.original(words_.begins[window])),
+                             WordReader(texts_.text(text), texts_.removed(text), copy),
+                             {},
+                             {}});
+            run = runs_.size() - 1;
+            for (std::size_t word = 0; word < choice_.words; ++word)
+                if (!agrees(runs_[run])) {
+                    runs_.pop_back();
+                    ++removals.collisions;
+                    return;
+                }
+        } else if (agrees(runs_[run])) {
+            runs_[run].last = window;
+        } else {
+            ++removals.collisions;
+            return;
+        }
+        const Run& found = runs_[run];
+        if (text == number_) {
+            const Position own = spliced_.original(words_.begins[window]);
+            const Position own_end = spliced_.original(words_.ends[window + choice_.words - 1] - 1);
+            if (copy < own ? found.ends.back() > own : own_end >= copy)
+                return;  // they overlap
+        }
+        for (std::size_t word = std::max(window, covered_); word < window + choice_.words; ++word)
+            run_of_[word] = run;
+        covered_ = window + choice_.words;
+    }
+
+    static bool agrees(Run& run) {
+        if (!run.own.next() || !run.other.next() || run.own.word() != run.other.word())
+            return false;
+        run.begins.push_back(run.other.begin());
+        run.ends.push_back(run.other.end());
+        return true;
+    }
+
+    void cover_unit(std::size_t word, Position place, Position first, Removals& removals) {
+        if (!equal_words(texts_, place, first, choice_)) {
+            ++removals.collisions;
+            return;
+        }
+        const std::size_t text = texts_.text_of(first);
+        const Position begin = first - texts_.begin(text);
+        const Position end = end_of_unit(texts_.text(text), choice_.unit, begin);
+        units_.push_back({place - texts_.begin(number_), word, text, begin, end});
+    }
+
+    void remove_units(Removals& removals) {
+        const std::vector<Position> begins = units_of(spliced_.text(), choice_.unit);
+        for (const CoveredUnit& unit : units_) {
+            const auto at = static_cast<std::size_t>(
+                std::lower_bound(begins.begin(), begins.end(), unit.begin) - begins.begin());
+            const Range range = unit_range(spliced_.text(), begins, at, choice_.unit);
+            std::size_t end = unit.word;
+            while (end < words_.size() && words_.begins[end] < range.end)
+                ++end;
+            add(removals, range, end - unit.word, unit.text, unit.copy_begin, unit.copy_end);
+        }
+    }
+
+    void remove_words(Removals& removals) {
+        std::vector<char> removed(words_.size());
+        for (std::size_t word = 0; word < words_.size(); ++word)
+            removed[word] = run_of_[word] != kNone;
+        std::vector<Position> begins;
+        if (boundary_ != Boundary::word) {
+            begins = units_of(spliced_.text(), unit_of(boundary_));
+            std::size_t word = 0;
+            for (std::size_t unit = 0; unit < begins.size(); ++unit) {
+                const std::size_t first = word;
+                std::size_t count = 0;
+                bool needed = false;
+                for (; word < words_.size() &&
+                       (unit + 1 == begins.size() || words_.begins[word] < begins[unit + 1]);
+                     ++word) {
+                    count += removed[word] != 0;
+                    needed = needed || (removed[word] == 0 && first_copy_[word]);
+                }
+                const bool whole = 2 * count > word - first && !needed;
+                if (whole || boundary_ != Boundary::automatic)
+                    std::fill(removed.begin() + static_cast<std::ptrdiff_t>(first),
+                              removed.begin() + static_cast<std::ptrdiff_t>(word), whole);
+            }
+        }
+        const bool by_units = boundary_ != Boundary::word && boundary_ != Boundary::automatic;
+        for (std::size_t word = 0; word < words_.size();) {
+            if (removed[word] == 0) {
+                ++word;
+                continue;
+            }
+            const std::size_t first = word;
+            while (word < words_.size() && removed[word] != 0)
+                ++word;
+            if (by_units)
+                remove_whole_units(begins, first, word, removals);
+            else if (const auto cut = cut_words(spliced_.text(), words_, first, word))
+                add_pieces(removals, cut->range, first, cut->last);
+        }
+    }
+
+    // Words that are those of whole units.
+    void remove_whole_units(const std::vector<Position>& begins, std::size_t first,
+                            std::size_t last, Removals& removals) {
+        const Unit unit = unit_of(boundary_);
+        while (first < last) {
+            const auto at = static_cast<std::size_t>(
+                std::upper_bound(begins.begin(), begins.end(), words_.begins[first]) -
+                begins.begin() - 1);
+            const Range range = unit_range(spliced_.text(), begins, at, unit);
+            std::size_t end = first;
+            while (end < last && words_.begins[end] < range.end)
+                ++end;
+            add_pieces(removals, range, first, end);
+            first = end;
+        }
+    }
+
+    // A range of bytes with these words: a part of it for each run that they are from.
+    void add_pieces(Removals& removals, Range range, std::size_t first, std::size_t last) {
+        std::size_t run = kNone;
+        for (std::size_t word = first; word < last && run == kNone; ++word)
+            run = run_of_[word];
+        if (run == kNone)
+            return;
+        std::size_t begin = first;
+        Position from = range.begin;
+        for (std::size_t word = first; word <= last; ++word) {
+            const std::size_t next = word < last && run_of_[word] != kNone ? run_of_[word] : run;
+            if (word < last && next == run)
+                continue;
+            // Words that a unit added to those of the run are not in the copy.
+            const Run& copy = runs_[run];
+            std::size_t copied = begin, copied_end = word;
+            while (run_of_[copied] != run)
+                ++copied;
+            while (run_of_[copied_end - 1] != run)
+                --copied_end;
+            const Position to = word < last ? words_.begins[word] : range.end;
+            add(removals, {from, to}, word - begin, copy.text, copy.begins[copied - copy.first],
+                copy.ends[copied_end - 1 - copy.first]);
+            begin = word;
+            from = to;
+            run = next;
+        }
+    }
+
+    void add(Removals& removals, Range range, std::size_t words, std::size_t copy_text,
+             Position copy_begin, Position copy_end) const {
+        auto left = static_cast<std::int64_t>(words);
+        spliced_.each_part(range, [&](Position begin, Position end) {
+            removals.texts.push_back(static_cast<std::int64_t>(number_));
+            removals.begins.push_back(begin);
+            removals.ends.push_back(end);
+            removals.words.push_back(left);
+            removals.copy_texts.push_back(static_cast<std::int64_t>(copy_text));
+            removals.copy_begins.push_back(copy_begin);
+            removals.copy_ends.push_back(copy_end);
+            left = 0;  // of a range in several parts, the first has the words
+        });
+    }
+
+    struct CoveredUnit {
+        Position begin;
+        std::size_t word, text;
+        Position copy_begin, copy_end;
+    };
+
+    const Texts& texts_;
+    const Choice& choice_;
+    Boundary boundary_;
+    std::size_t number_;
+    Spliced spliced_;
+    const Words& words_;
+    std::deque<Run> runs_;
+    std::size_t active_ = 0;   // runs before this one have ended
+    std::size_t covered_ = 0;  // words before this one are decided
+    std::vector<std::size_t> run_of_;
+    std::vector<bool> first_copy_;
+    std::vector<CoveredUnit> units_;
+};
+
+}  // namespace
+
+Copies copies_of(const Texts& texts, const Hashed& sorted, const Choice& choice,
+                 UnitCounts* counts) {
+    Copies copies;
+    const std::size_t count = sorted.hashes.size();
+    for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
+        while (end < count && sorted.hashes[end] == sorted.hashes[begin])
+            ++end;
+        const std::span<const Position> places(sorted.positions.data() + begin, end - begin);
+        if (!choice.compared) {
+            add_copies(texts, places, choice, copies, counts);
+            continue;
+        }
+        std::vector<std::vector<Position>> kinds;
+        for (const Position place : places) {
+            const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
+                return equal_words(texts, kind.front(), place, choice);
+            });
+            if (same == kinds.end())
+                kinds.push_back({place});
+            else
+                same->push_back(place);
+        }
+        for (const auto& kind : kinds)
+            add_copies(texts, kind, choice, copies, counts);
+    }
+    return copies;
+}
+
+void Removals::append(const Removals& more) {
+    const auto add = [](std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+        to.insert(to.end(), from.begin(), from.end());
+    };
+    add(texts, more.texts);
+    add(begins, more.begins);
+    add(ends, more.ends);
+    add(words, more.words);
+    add(copy_texts, more.copy_texts);
+    add(copy_begins, more.copy_begins);
+    add(copy_ends, more.copy_ends);
+    collisions += more.collisions;
+}
+
+Removals removals_of(const Texts& texts, Copies copies, const Choice& choice, Boundary boundary,
+                     std::size_t threads, const bits::Checkpoint& checkpoint) {
+    const std::size_t count = copies.places.size();
+    struct Pair {
+        Position place, first;
+    };
+    std::vector<Pair> pairs(count);
+    for (std::size_t at = 0; at < count; ++at)
+        pairs[at] = {copies.places[at], copies.firsts[at]};
+    std::sort(pairs.begin(), pairs.end(), [](const Pair& one, const Pair& two) {
+        return one.place != two.place ? one.place < two.place : one.first < two.first;
+    });
+    std::vector<std::size_t> begins;  // of texts
+    for (std::size_t at = 0; at < count; ++at) {
+        copies.places[at] = pairs[at].place;
+        copies.firsts[at] = pairs[at].first;
+        if (at == 0 || texts.rank_of(pairs[at].place) != texts.rank_of(pairs[at - 1].place))
+            begins.push_back(at);
+    }
+    begins.push_back(count);
+    pairs = {};
+    std::vector<Removals> parts(begins.size() - 1);
+    std::vector<WordLister> listers(std::max<std::size_t>(1, threads));
+    bits::share_out(parts.size(), threads, checkpoint, [&](std::size_t worker, std::size_t part) {
+        const std::size_t begin = begins[part], length = begins[part + 1] - begin;
+        Coverer coverer(texts, choice, boundary, texts.text_of(copies.places[begin]),
+                        listers[worker]);
+        coverer.cover(std::span(copies.places).subspan(begin, length),
+                      std::span(copies.firsts).subspan(begin, length), parts[part]);
+    });
+    Removals all;
+    for (const Removals& part : parts)
+        all.append(part);
+    return all;
+}
+
+}  // namespace lookalike::repeats

@@ -1,0 +1,59 @@
+// Which text is removed: windows and units that occur earlier are compared word by word, and what
+// they cover becomes ranges of bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "repeats/windows.hpp"
+
+namespace lookalike::repeats {
+
+// Where something occurs again, and where its first copy is; both are positions. Where both are
+// the same, it is a first copy, which something else repeats.
+struct Copies {
+    std::vector<Position> places, firsts;
+};
+
+// Units that are removed somewhere: the first copy, in how many texts and places each is.
+struct UnitCounts {
+    std::vector<Position> firsts;
+    std::vector<std::int64_t> texts, places;
+};
+
+// What to make of equal hashes.
+struct Choice {
+    std::size_t words;            // of a window; 0 for units, whose words are those to their end
+    Unit unit = Unit::line;       // if there are units
+    std::int64_t most_texts = 1;  // a unit in more texts than these is removed from all but one
+    bool every = false;           // remove the first copy, too
+    bool compared = false;        // do not believe equal hashes, but compare words
+};
+
+// Copies by hashes that `sort_hashed` sorted.
+Copies copies_of(const Texts& texts, const Hashed& sorted, const Choice& choice,
+                 UnitCounts* counts);
+
+enum class Boundary { word, automatic, line, sentence, paragraph };
+
+// Ranges to remove, ascending in each text, and where the first copy of each is.
+struct Removals {
+    std::vector<std::int64_t> texts, begins, ends, words;
+    std::vector<std::int64_t> copy_texts, copy_begins, copy_ends;
+    std::size_t collisions = 0;  // copies that were none: `Choice::compared` has to be set
+
+    void append(const Removals& more);
+};
+
+// What to remove because of these copies, by their places; text outside of the ranges stays.
+//
+// A word is repeated if a window that covers it has a copy that it does not overlap. With
+// Boundary::word, repeated words are removed, with the punctuation and the space behind them. With
+// Boundary::automatic, so are the other words of a sentence of which more than half are repeated.
+// With others, units are removed of which more than half of the words are repeated, and nothing
+// else. A unit with words of a first copy that are not repeated themselves is not extended.
+Removals removals_of(const Texts& texts, Copies copies, const Choice& choice, Boundary boundary,
+                     std::size_t threads, const bits::Checkpoint& checkpoint);
+
+}  // namespace lookalike::repeats

@@ -1,0 +1,135 @@
+"""Benchmarks: test questions and answers that must not be in training text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora import Corpus, Problems, open_corpus
+from lookalike.corpora.base import compute, pa
+from lookalike.corpora.columns import TEXT_GUESSES, id_column, id_strings, text_strings
+from lookalike.corpora.formats import named_format
+from lookalike.errors import ArgumentError, Said
+from lookalike.storage.files import walk_folder
+
+QUESTION_GUESSES = (
+    "question", "prompt", "problem", "query", "instruction", "input", "premise", *TEXT_GUESSES,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """The items of one benchmark, held in memory."""
+
+    name: str
+    corpus: Corpus
+    identity: list[Any] | None
+    columns: list[str]
+    """The columns whose texts are looked for, joined."""
+    texts: Any
+    """Arrow strings."""
+    ids: Any
+    first: int
+    """The number of its first item among those of all benchmarks."""
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def open_benchmarks(given: Any, columns: Sequence[str] | None) -> list[Benchmark]:
+    """Read benchmarks: each file of a folder is one, and so is each entry of a mapping."""
+    made: list[Benchmark] = []
+    first = 0
+    for name, source in _sources(given):
+        made.append(_benchmark(name, source, columns, first))
+        first += len(made[-1])
+    if columns is not None:
+        known = {column for one in made for column in one.corpus.columns()}
+        for column in columns:
+            if made and column not in known:
+                raise ArgumentError(
+                    Said("columns"),
+                    f": no benchmark has a column {column!r}; there are {', '.join(sorted(known))}",
+                )
+    if not first:
+        raise ArgumentError(Said("benchmarks"), " have no items; expected texts to look for")
+    return made
+
+
+def _sources(given: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(given, Mapping):
+        yield from ((str(name), source) for name, source in given.items())
+    elif isinstance(given, str | os.PathLike) and Path(given).is_dir():
+        root = Path(given)
+        files = [
+            Path(folder, name)
+            for folder, _, names in walk_folder(root, [])
+            for name in names
+            if named_format(Path(name)) is not None
+        ]
+        if not files:
+            raise ArgumentError(
+                Said("benchmarks"),
+                f": {given} has no files of a known format, such as .jsonl, .csv, .parquet or .txt",
+            )
+        for file in sorted(files):
+            yield str(file.relative_to(root)), file
+    elif isinstance(given, str | os.PathLike):
+        yield Path(given).name, given
+    elif isinstance(given, list) and given and all(isinstance(one, os.PathLike) for one in given):
+        yield from ((Path(one).name, one) for one in given)
+    else:
+        yield "benchmark", given
+
+
+def _benchmark(name: str, source: Any, columns: Sequence[str] | None, first: int) -> Benchmark:
+    corpus = open_corpus(source)
+    known = corpus.columns()
+    if columns is not None:
+        wanted = [column for column in columns if column in known]
+    else:
+        guessed = corpus.column_for(None, QUESTION_GUESSES, "items")
+        wanted = [guessed] if guessed else known if len(known) == 1 else []
+        if known and not wanted:
+            raise ArgumentError(
+                f"{corpus.name} has the columns {', '.join(known)}; name those with the questions",
+                Said(" with columns=[...]", " with --columns LIST"),
+            )
+    identity, key = corpus.identity(), id_column(corpus, None)
+    texts: list[Any] = []
+    ids: list[Any] = []
+    row = 0
+    for batch in corpus.read([*wanted, *([key] if key else [])], Problems()) if wanted else []:
+        parts = [
+            text_strings(batch.column(at), column, corpus).fill_null("")
+            for at, column in enumerate(wanted)
+        ]
+        texts.append(compute.binary_join_element_wise(*parts, pa.scalar("\n", pa.large_string())))
+        ids.append(id_strings(batch.column(len(wanted)) if key else pa.nulls(len(batch)), row))
+        row += len(batch)
+    kind = pa.large_string()
+    return Benchmark(
+        name,
+        corpus,
+        identity,
+        wanted,
+        pa.chunked_array(texts, kind).combine_chunks(),
+        pa.chunked_array(ids, kind).combine_chunks(),
+        first,
+    )
+
+
+def item_places(
+    benchmarks: Sequence[Benchmark], items: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the benchmark of each item, and its row there."""
+    firsts = np.array([one.first for one in benchmarks], np.int64)
+    of = np.searchsorted(firsts, items, "right") - 1
+    # Behind benchmarks without items, which begin at the same number.
+    return of.astype(np.int64), (items - firsts[of]).astype(np.int64)

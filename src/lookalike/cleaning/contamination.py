@@ -1,0 +1,246 @@
+"""Find benchmark items in training text: the corpus is read as a stream, the items are held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lookalike import _native
+from lookalike.checks import flag, one_of, share, thread_count, whole_number
+from lookalike.cleaning.benchmarks import Benchmark, item_places, open_benchmarks
+from lookalike.cleaning.contamination_result import ContaminatedDocument, Contamination, Evidence
+from lookalike.corpora import Corpus, Problems, open_corpus
+from lookalike.corpora.base import limited, pa
+from lookalike.corpora.columns import find_columns, text_strings
+from lookalike.dedup.kinds import chosen
+from lookalike.dedup.old import is_collection, opened_collection, write_texts
+from lookalike.errors import ArgumentError, Said
+from lookalike.features.base import text_batches
+from lookalike.jobs.context import JobProgress
+from lookalike.progress import listener
+from lookalike.storage.files import temporary_folder
+
+RULES = ("ngram", "share", "run", "near")
+"""In the order of the core."""
+ACTIONS = ("drop", "cut", "mark")
+NGRAM, NEAR_NGRAM, SHORTEST, GAP, MARGIN = 13, 5, 8, 4, 200
+MIN_SHARE, NEAR_SHARE = 0.5, 0.8
+_EXCERPT, _CONTEXT = 600, 60
+"""Characters of a passage that are kept to be shown, and before and after it."""
+_WIDER = 50
+"""Characters that a cut is made wider by, not to cut a word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContaminationSettings:
+    """The settings of `la.decontaminate`."""
+
+    rule: str
+    ngram: Any
+    shortest: Any
+    min_share: Any
+    gap: Any
+    action: str
+    margin: Any
+
+    def __post_init__(self) -> None:
+        own = vars(self)
+        one_of("rule", self.rule, RULES)
+        one_of("action", self.action, ACTIONS)
+        near = self.rule == "near"
+        usual = NEAR_NGRAM if near else NGRAM
+        words = usual if self.ngram is None else self.ngram
+        own["ngram"] = whole_number("ngram", words, at_least=1, at_most=1 << 20)
+        fewest = min(SHORTEST, own["ngram"]) if self.shortest is None else self.shortest
+        own["shortest"] = whole_number("shortest", fewest, at_least=1, at_most=own["ngram"])
+        self._refuse("gap", near, "rule='near'", "--rule near")
+        own["gap"] = whole_number("gap", GAP if self.gap is None else self.gap, at_least=0)
+        self._refuse("min_share", self.rule != "ngram", "another rule", "another --rule")
+        least = (NEAR_SHARE if near else MIN_SHARE) if self.min_share is None else self.min_share
+        own["min_share"] = share("min_share", least)
+        self._refuse("margin", self.action == "cut", "action='cut'", "--action cut")
+        own["margin"] = whole_number(
+            "margin", MARGIN if self.margin is None else self.margin, at_least=0
+        )
+
+    def _refuse(self, name: str, used: bool, in_python: str, typed: str) -> None:
+        if getattr(self, name) is not None and not used:
+            raise ArgumentError(Said(name), " is for ", Said(in_python, typed), "; leave it out")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that have an effect, in plain values."""
+        idle = {"gap"} if self.rule != "near" else set()
+        idle |= {"min_share"} if self.rule == "ngram" else set()
+        idle |= {"margin"} if self.action != "cut" else set()
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in idle}
+
+
+def run_decontamination(options: dict[str, Any]) -> Contamination:
+    """Look for the items, with the arguments of `lookalike.cleaning.decontaminate`."""
+    settings = ContaminationSettings(**chosen(options, ContaminationSettings))
+    columns = options["columns"]
+    if isinstance(columns, str):
+        columns = [columns]
+    skip_bad, threads = flag("skip_bad", options["skip_bad"]), thread_count(options["threads"])
+    steps = JobProgress(listener(options["progress"]))
+    with ExitStack() as left:
+        given = options["source"]
+        if is_collection(given):
+            given = _collection_file(given, left)
+        corpus = open_corpus(given, options["format"], encoding=options["encoding"])
+        if options["max_document"] is not None:
+            corpus.max_document = whole_number("max_document", options["max_document"], at_least=1)
+        found = find_columns(corpus, options["text"], options["id"])
+        with steps.timed("benchmarks"):
+            benchmarks = open_benchmarks(options["benchmarks"], columns)
+            texts = pa.chunked_array([one.texts for one in benchmarks], pa.large_string())
+            (documents,) = text_batches(texts, None)
+            items = _native.BenchmarkItems(
+                documents,
+                RULES.index(settings.rule),
+                settings.ngram,
+                settings.shortest,
+                settings.min_share,
+                settings.gap,
+            )
+        identity, problems = corpus.identity(), Problems(skip_bad)
+        limits = (None, threads)
+        with steps.timed("find"), limited(*limits):
+            hits: list[ContaminatedDocument] = []
+            rows = 0
+            for count, some in _contaminated(
+                corpus, found, problems, items, benchmarks, settings, threads, steps
+            ):
+                hits += some
+                rows += count
+            corpus.check_identity(identity)
+        return Contamination(
+            settings=settings,
+            benchmarks=benchmarks,
+            skipped_items=items.skipped,
+            document_count=rows,
+            contaminated=hits,
+            seconds=dict(steps.seconds),
+            warnings=[*corpus.notices, *problems.notices()],
+            source=corpus,
+            source_identity=identity,
+            columns=found,
+            skip_bad=skip_bad,
+            limits=limits,
+            problems=problems,
+        )
+
+
+def _collection_file(given: Any, left: ExitStack) -> Path:
+    """Write the documents of a collection to a file; return its path."""
+    with opened_collection(given, "text") as collection:
+        path = left.enter_context(temporary_folder("lookalike-train-")) / "collection.jsonl"
+        if not write_texts(collection, path):
+            raise ArgumentError(
+                Said("source"), " is a collection that keeps no texts; give the documents instead"
+            )
+        return path
+
+
+def _contaminated(
+    corpus: Corpus,
+    columns: Any,
+    problems: Problems,
+    items: _native.BenchmarkItems,
+    benchmarks: Sequence[Benchmark],
+    settings: ContaminationSettings,
+    threads: int,
+    steps: JobProgress,
+) -> Iterator[tuple[int, list[ContaminatedDocument]]]:
+    """Yield the number of documents of each batch, and those that contain items."""
+    first = 0
+    for batch in corpus.read(columns.names, problems):
+        texts = text_strings(batch.column(0), columns.text, corpus).fill_null("")
+        found: list[ContaminatedDocument] = []
+        if len(texts):
+            (documents,) = text_batches(texts, None)
+            hits = items.find(documents, threads)
+            if len(hits[0]):
+                ids = columns.ids(batch, first)
+                found = list(_documents(hits, texts, ids, first, benchmarks, settings))
+        first += len(texts)
+        yield len(texts), found
+        steps.step("find", corpus.done)
+
+
+def _documents(
+    hits: Any,
+    texts: Any,
+    ids: Any,
+    first: int,
+    benchmarks: Sequence[Benchmark],
+    settings: ContaminationSettings,
+) -> Iterator[ContaminatedDocument]:
+    rows, numbers, longest, shares, offsets, begins, ends = hits
+    of, places = item_places(benchmarks, numbers)
+    for row in np.unique(rows).tolist():
+        text = str(texts[row].as_py())
+        data = text.encode()
+        evidence = []
+        ranges: list[tuple[int, int]] = []
+        for at in np.flatnonzero(rows == row).tolist():
+            own = [
+                (len(data[:begin].decode()), len(data[:end].decode()))
+                for begin, end in zip(
+                    begins[offsets[at] : offsets[at + 1]].tolist(),
+                    ends[offsets[at] : offsets[at + 1]].tolist(),
+                    strict=True,
+                )
+            ]
+            ranges += own
+            begin, end = own[0][0], own[-1][1]
+            benchmark = benchmarks[of[at]]
+            evidence.append(
+                Evidence(
+                    benchmark=benchmark.name,
+                    item=str(benchmark.ids[int(places[at])].as_py()),
+                    number=int(numbers[at]),
+                    words=int(longest[at]),
+                    share=round(float(shares[at]), 6),
+                    characters=(begin, end),
+                    passage=text[max(0, begin - _CONTEXT) : min(end + _CONTEXT, begin + _EXCERPT)],
+                )
+            )
+        cuts = cut_ranges(text, ranges, int(settings.margin or 0))
+        new = None
+        if settings.action == "cut":
+            new = _without(text, cuts)
+        yield ContaminatedDocument(first + row, str(ids[row].as_py()), evidence, cuts, new)
+
+
+def cut_ranges(text: str, ranges: Sequence[tuple[int, int]], margin: int) -> list[tuple[int, int]]:
+    """Return ranges with a margin, up to the ends of words, in order; none of them meet."""
+    made: list[tuple[int, int]] = []
+    for begin, end in sorted(ranges):
+        begin, end = max(0, begin - margin), min(len(text), end + margin)
+        for _ in range(_WIDER):
+            if begin == 0 or text[begin - 1].isspace():
+                break
+            begin -= 1
+        for _ in range(_WIDER):
+            if end == len(text) or text[end].isspace():
+                break
+            end += 1
+        if made and begin <= made[-1][1]:
+            made[-1] = made[-1][0], max(end, made[-1][1])
+        else:
+            made.append((begin, end))
+    return made
+
+
+def _without(text: str, ranges: Sequence[tuple[int, int]]) -> str:
+    parts, at = [], 0
+    for begin, end in ranges:
+        parts.append(text[at:begin])
+        at = end
+    return "".join([*parts, text[at:]])

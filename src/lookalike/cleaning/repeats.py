@@ -1,0 +1,312 @@
+"""Find what occurs again: hashes propose, words decide, and ranges of bytes are removed.
+
+Two equal runs of words share a sampled window (an anchor). So only texts with anchors that occur
+twice are hashed window by window. Windows go to files by their hashes, and those that occur twice
+to other files by their places. Each file fits into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.cleaning.settings import BOUNDARIES, UNITS, CleanSettings
+from lookalike.dedup.pairs import Ints
+from lookalike.jobs.context import JobContext
+from lookalike.jobs.documents import DocumentTable
+from lookalike.jobs.work_folder import digest, growing_files
+
+_TEXTS, _BYTES = 1 << 14, 32 << 20
+"""Maximum number of texts that are hashed together, and about their bytes."""
+_BUDGET, _SHARE = 256 << 20, 16
+"""Bytes of the entries of a file, and their share of a memory limit."""
+_ENTRY = 16
+_MOST_BITS = 12
+HASH_BITS = 64
+"""Bits of the hash of a window; tests lower it to see what equal hashes of other words do."""
+_COLUMNS = ("documents", "begins", "ends", "words", "copy_documents", "copy_begins", "copy_ends")
+
+
+class Removals(NamedTuple):
+    """Ranges of bytes that are removed, by document and place, and where their first copies are."""
+
+    documents: Ints
+    begins: Ints
+    ends: Ints
+    words: Ints
+    """Removed words of each range."""
+    copy_documents: Ints
+    copy_begins: Ints
+    copy_ends: Ints
+
+    @classmethod
+    def joined(cls, parts: list[tuple[Ints, ...]]) -> Removals:
+        """Return all ranges, sorted."""
+        if not parts:
+            return cls(*(np.empty(0, np.int64) for _ in _COLUMNS))
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        order = np.lexsort((columns[1], columns[0]))
+        return cls(*(column[order] for column in columns))
+
+    def offsets(self, documents: int) -> Ints:
+        """Return where the ranges of each document begin, and where the last ones end."""
+        return np.searchsorted(self.documents, np.arange(documents + 1)).astype(np.int64)
+
+
+class UnitCounts(NamedTuple):
+    """Units that were removed: where the first copy begins, documents that had it, and places."""
+
+    documents: Ints
+    begins: Ints
+    document_counts: Ints
+    place_counts: Ints
+
+
+@dataclass(eq=False)
+class RepeatFinder:
+    """Finds what to remove from documents."""
+
+    job: JobContext
+    settings: CleanSettings
+    documents: DocumentTable
+    order: Ints
+    """The positions of documents, the one whose copies come first, first."""
+
+    def __post_init__(self) -> None:
+        self.texts = _native.RepeatTexts(self.documents.texts.documents, self.order)
+        self._offsets = self.documents.texts.offsets
+        lengths = self.documents.texts.lengths[self.order]
+        self._bases = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        limit = self.job.memory_limit
+        self._budget = _BUDGET if limit is None else min(_BUDGET, limit // _SHARE)
+        self._key = digest("clean", self.documents.key, self.settings.to_dict(), HASH_BITS)
+        self._unit = 0 if self.settings.unit is None else UNITS.index(self.settings.unit)
+        self.collisions = 0
+        """Windows or units with the hash of others."""
+
+    def find(self) -> tuple[Removals, UnitCounts, int]:
+        """Return what is removed, counts of units, and the number of rounds that removed text."""
+        if self.settings.unit is not None:
+            removals, counts = self._kept("round-0", self._units)
+            return removals, counts, int(len(removals.documents) > 0)
+        found = removals = Removals.joined([])
+        rounds = 0
+        while True:
+            # Later rounds find only what was made by removing text, unless some of it was left.
+            partial = self.settings.boundary not in ("word", "auto")
+            step = self._windows if rounds == 0 or partial else self._joined_windows
+            found, counts = self._kept(f"round-{rounds}", step)
+            if not len(found.documents):
+                return removals, counts, rounds
+            removals = Removals.joined([removals, found]) if rounds else found
+            ranges = merged_ranges(removals)
+            self.texts.set_removed(ranges.offsets(len(self.documents)), ranges.begins, ranges.ends)
+            rounds += 1
+
+    def _kept(
+        self, step: str, make: Callable[[str], tuple[Removals, UnitCounts]]
+    ) -> tuple[Removals, UnitCounts]:
+        """Return the result of a step, or of an earlier run that has done it."""
+        counted = [f"unit-{name}" for name in UnitCounts._fields]
+        work, names = self.job.work, [f"{step}.{name}" for name in (*_COLUMNS, *counted)]
+        self._key = digest(self._key, step)
+        if work.facts(step, self._key) is not None:
+            self.job.progress.reuse("find")
+        else:
+            work.begin(step)
+            removals, counts = make(step)
+            for name, column in zip(names, (*removals, *counts), strict=True):
+                with work.writer(name) as file:
+                    file.write(column.tobytes())
+            work.complete(step, self._key, {}, names)
+        columns = [work.array(name, np.int64) for name in names]
+        return Removals(*columns[: len(_COLUMNS)]), UnitCounts(*columns[len(_COLUMNS) :])
+
+    def _batches(self) -> Iterator[tuple[int, int]]:
+        """Yield ranges of documents that are hashed together."""
+        begin, count = 0, len(self.documents)
+        while begin < count:
+            fitting = int(np.searchsorted(self._offsets, self._offsets[begin] + _BYTES, "right"))
+            end = max(begin + 1, min(begin + _TEXTS, fitting - 1, count))
+            yield begin, end
+            begin = end
+
+    def _progress(self, done: int, begin: float, end: float) -> None:
+        total = max(1, int(self._offsets[-1]))
+        share = int(self._offsets[done]) / total
+        self.job.progress.step("find", begin + (end - begin) * share)
+
+    def _windows(self, step: str) -> tuple[Removals, UnitCounts]:
+        words, threads = int(self.settings.words or 0), self.job.threads
+        names = [f"{step}.anchors", f"{step}.anchor-counts"]
+        work = self.job.work
+        with growing_files(work, f"{step}-anchors", self._key, names) as files:
+            done = 0 if files.facts is None else int(files.facts["documents"])
+            for begin, end in self._batches():
+                if end <= done:
+                    continue
+                begin = max(begin, done)
+                hashes, counts = self.texts.anchors(begin, end, words, threads)
+                files.write(names[0], hashes)
+                files.write(names[1], counts)
+                files.mark({"documents": end})
+                self._progress(end, 0.0, 0.4)
+        anchors, counts = work.array(names[0], np.uint64), work.array(names[1], np.int64)
+        flags = work.scratch(f"{step}.flags", np.uint8, (len(anchors),))
+        bits = self._bits(len(anchors))
+        for part in range(1 << bits):
+            _native.mark_repeated(anchors, part, bits, flags, threads)
+        firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        # A window has one anchor, and about this many windows have the same.
+        per_anchor = int(self._offsets[-1]) // 4 // max(1, len(anchors)) + 1
+        bits = self._bits(int(np.count_nonzero(flags)) * per_anchor)
+
+        def hashed() -> Iterator[tuple[Any, ...]]:
+            for begin, end in self._batches():
+                own = np.ascontiguousarray(flags[firsts[begin] : firsts[end]])
+                some = np.ascontiguousarray(counts[begin:end])
+                yield self.texts.flagged_windows(
+                    begin, end, words, own, some, bits, HASH_BITS, threads
+                )
+                self._progress(end, 0.4, 0.8)
+
+        found = self._decide(step, hashed(), bits)
+        for name in (*names, f"{step}.flags"):
+            work.remove(name)
+        work.remove(f"{step}-anchors.json")
+        return found
+
+    def _joined_windows(self, step: str) -> tuple[Removals, UnitCounts]:
+        """Find windows with words from both sides of something that was removed."""
+        words, threads = int(self.settings.words or 0), self.job.threads
+        wanted = self.texts.joining_windows(words, HASH_BITS, threads)
+
+        def hashed() -> Iterator[tuple[Any, ...]]:
+            for begin, end in self._batches() if len(wanted) else []:
+                yield self.texts.wanted_windows(begin, end, words, wanted, 0, HASH_BITS, threads)
+                self._progress(end, 0.8, 1.0)
+
+        return self._decide(step, hashed(), 0)
+
+    def _units(self, step: str) -> tuple[Removals, UnitCounts]:
+        words = int(self.settings.words or 0)
+        bits = self._bits(int(self._offsets[-1]) // 16)
+
+        def hashed() -> Iterator[tuple[Any, ...]]:
+            for begin, end in self._batches():
+                yield self.texts.units(
+                    begin, end, self._unit, words, bits, HASH_BITS, self.job.threads
+                )
+                self._progress(end, 0.0, 0.8)
+
+        return self._decide(step, hashed(), bits)
+
+    def _bits(self, entries: int) -> int:
+        """Return the bits that tell files apart, of which each fits into memory."""
+        bits = 0
+        while entries * _ENTRY > self._budget << bits and bits < _MOST_BITS:
+            bits += 1
+        return bits
+
+    def _decide(
+        self, step: str, hashed: Iterator[tuple[Any, ...]], bits: int
+    ) -> tuple[Removals, UnitCounts]:
+        """Return what is removed, of hashes with positions."""
+        total = 0
+        with ExitStack() as files:
+            writers = [
+                (
+                    files.enter_context(self.job.work.writer(f"{step}.hashes-{part}")),
+                    files.enter_context(self.job.work.writer(f"{step}.positions-{part}")),
+                )
+                for part in range(1 << bits)
+            ]
+            for hashes, positions, begins in hashed:
+                total += len(hashes)
+                for (first, second), begin, end in zip(
+                    writers, begins[:-1].tolist(), begins[1:].tolist(), strict=True
+                ):
+                    first.write(hashes[begin:end].data)
+                    second.write(positions[begin:end].data)
+        found = self._compared(step, bits, total, compared=False)
+        if found is None:  # equal hashes of different words, which is very rare
+            found = self._compared(step, bits, total, compared=True)
+        if found is None:
+            raise ValueError("words that were compared differ")
+        for part in range(1 << bits):
+            self.job.work.remove(f"{step}.hashes-{part}")
+            self.job.work.remove(f"{step}.positions-{part}")
+        return found
+
+    def _compared(
+        self, step: str, bits: int, total: int, *, compared: bool
+    ) -> tuple[Removals, UnitCounts] | None:
+        """Return what is removed; None if words differ whose hashes do not."""
+        work, settings, threads = self.job.work, self.settings, self.job.threads
+        words = 0 if settings.unit is not None else int(settings.words or 0)
+        most = int(settings.max_documents or 1)
+        ranges = self._ranges(2 * total)
+        counts: list[tuple[NDArray[Any], ...]] = []
+        with ExitStack() as files:
+            writers = [
+                files.enter_context(work.writer(f"{step}.copies-{part}"))
+                for part in range(len(ranges) + 1)
+            ]
+            for part in range(1 << bits):
+                (places, firsts), units = self.texts.copies(
+                    np.array(work.array(f"{step}.hashes-{part}", np.uint64)),
+                    np.array(work.array(f"{step}.positions-{part}", np.int64)),
+                    *(words, self._unit, most, settings.every, compared, threads),
+                )
+                counts.append((*self.texts.text_of(units[0]), *units[1:]))
+                pairs = np.stack([places, firsts], axis=1)
+                if not len(ranges):
+                    writers[0].write(pairs.tobytes())
+                    continue
+                where = np.searchsorted(ranges, places, "right")
+                for number in np.unique(where).tolist():
+                    writers[number].write(pairs[where == number].tobytes())
+        found: list[tuple[Ints, ...]] = []
+        collisions = 0
+        for part in range(len(ranges) + 1):
+            pairs = work.array(f"{step}.copies-{part}", np.int64, 2)
+            if not collisions:
+                columns, differing = self.texts.removals(
+                    np.ascontiguousarray(pairs[:, 0]),
+                    np.ascontiguousarray(pairs[:, 1]),
+                    *(words, self._unit, BOUNDARIES.index(settings.boundary or "word"), threads),
+                )
+                found.append(columns)
+                collisions += differing
+            work.remove(f"{step}.copies-{part}")
+        self.collisions += collisions
+        if collisions:
+            return None
+        joined = [np.concatenate(column) for column in zip(*counts, strict=True)]
+        return Removals.joined(found), UnitCounts(*joined)
+
+    def _ranges(self, pairs: int) -> Ints:
+        """Return positions of documents between which the pairs fit into memory."""
+        parts = 1 << self._bits(pairs)
+        cuts = np.arange(1, parts) * (int(self._bases[-1]) // parts)
+        return np.unique(self._bases[np.searchsorted(self._bases, cuts)])
+
+
+def merged_ranges(removals: Removals) -> Removals:
+    """Return ranges of which no two meet in a document; only places and documents are merged."""
+    documents, begins, ends = removals.documents, removals.begins, removals.ends
+    if not len(documents):
+        return removals
+    first = np.ones(len(documents), np.bool_)
+    first[1:] = (documents[1:] != documents[:-1]) | (begins[1:] > ends[:-1])
+    at = np.flatnonzero(first)
+    last = np.append(at[1:], len(documents)) - 1
+    kept = [column[at] for column in removals]
+    words = np.add.reduceat(removals.words, at)
+    return Removals(kept[0], kept[1], ends[last], words, *kept[4:])

@@ -1,0 +1,244 @@
+"""`la.clean`: every repeated run is removed, and nothing else, compared with all windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lookalike as la
+from lookalike.cleaning import repeats
+from lookalike.cleaning.result import CleanResult
+from support.oracles.cleaning import kept_words, repeated, words_of
+
+_SEPARATORS = st.sampled_from([" ", " ", " ", ", ", ". ", ".\n", "\n\n", " (", ") ", "-", "! "])
+_LETTERS = st.sampled_from(["a", "b", "A", "c1"])
+
+
+@st.composite
+def corpora(draw: st.DrawFn, words: st.SearchStrategy[str] = _LETTERS) -> list[str]:
+    """Return texts of few different words, with copies of parts of each other."""
+    made: list[list[str]] = []
+    for _ in range(draw(st.integers(1, 5))):
+        document = draw(st.lists(words, max_size=25))
+        for source in draw(st.lists(st.sampled_from(made), max_size=2)) if made else []:
+            begin = draw(st.integers(0, len(source)))
+            end = draw(st.integers(begin, len(source)))
+            at = draw(st.integers(0, len(document)))
+            document = document[:at] + source[begin:end] + document[at:]
+        made.append(document)
+    return ["".join(word + draw(_SEPARATORS) for word in document) for document in made]
+
+
+def every_text(result: CleanResult) -> list[str]:
+    return [result.text(row) for row in range(len(result.documents))]
+
+
+def without_ranges(texts: Sequence[str], result: CleanResult) -> list[str]:
+    """Return the texts without the ranges of the table, which are in characters."""
+    left = [list(text) for text in texts]
+    table = result.to_arrow().to_pylist()
+    for row in table:
+        for at in range(row["begin"], row["end"]):
+            left[row["id"]][at] = ""
+    return ["".join(one) for one in left]
+
+
+@given(corpora(), st.integers(2, 6), st.booleans())
+def test_exactly_the_repeated_words_are_removed(texts: list[str], size: int, every: bool) -> None:
+    remove = "all" if every else "copies"
+    result = la.clean(texts, words=size, boundary="word", remove=remove, min_left=0)
+    expected = kept_words(texts, size, every=every)
+    cleaned = every_text(result)
+    assert [words_of(text) for text in cleaned] == [[word for _, word in one] for one in expected]
+    assert without_ranges(texts, result) == cleaned
+    removed = sum(map(len, map(words_of, texts))) - sum(map(len, expected))
+    assert result.counts.words == removed
+    again = la.clean(cleaned, words=size, boundary="word", remove=remove, min_left=0)
+    assert every_text(again) == cleaned
+
+
+@given(corpora(), st.integers(2, 6), st.sampled_from(["auto", "line", "sentence", "paragraph"]))
+def test_other_boundaries(texts: list[str], size: int, boundary: str) -> None:
+    result = la.clean(texts, words=size, boundary=boundary, min_left=0)
+    cleaned = every_text(result)
+    assert without_ranges(texts, result) == cleaned
+    if boundary == "auto":
+        covered, _ = repeated(list(map(words_of, cleaned)), size, every=False)
+        assert not any(covered)
+    again = la.clean(cleaned, words=size, boundary=boundary, min_left=0)
+    assert every_text(again) == cleaned
+
+
+_ODD = st.sampled_from(["a", "b", "字", "中", "é", "e\u0301", "\u0301", "İ", "ß", "😀", "अ"])
+
+
+@given(corpora(_ODD), st.integers(2, 5))
+def test_other_scripts(texts: list[str], size: int) -> None:
+    result = la.clean(texts, words=size, boundary="word", min_left=0)
+    cleaned = every_text(result)
+    assert without_ranges(texts, result) == cleaned
+    kept = [len(words_of(text)) for text in cleaned]
+    assert sum(kept) == sum(len(words_of(text)) for text in texts) - result.counts.words
+    covered, _ = repeated(list(map(words_of, cleaned)), size, every=False)
+    assert not any(covered)
+
+
+@given(corpora(), st.integers(2, 6), st.booleans())
+def test_equal_hashes_of_different_words(texts: list[str], size: int, every: bool) -> None:
+    remove = "all" if every else "copies"
+    expected = la.clean(texts, words=size, remove=remove, min_left=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repeats, "HASH_BITS", 2)
+        found = la.clean(texts, words=size, remove=remove, min_left=0)
+    assert found.to_arrow() == expected.to_arrow()
+
+
+@given(corpora(), st.integers(2, 6))
+def test_small_files_and_many_threads(texts: list[str], size: int) -> None:
+    expected = la.clean(texts, words=size, threads=1, min_left=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repeats, "_BUDGET", 64)
+        patch.setattr(repeats, "_MOST_BITS", 3)
+        patch.setattr(repeats, "_TEXTS", 2)
+        found = la.clean(texts, words=size, threads=3, min_left=0)
+    assert found.to_arrow() == expected.to_arrow()
+
+
+@given(corpora(), st.integers(2, 5), st.sampled_from(["last", "longest", "shortest", "max:rank"]))
+def test_the_order_decides_which_copy_is_kept(texts: list[str], size: int, keep: str) -> None:
+    rows = [{"text": text, "rank": 7 * at % 5} for at, text in enumerate(texts)]
+    keys = {
+        "last": lambda at: -at,
+        "longest": lambda at: (-len(texts[at].encode()), at),
+        "shortest": lambda at: (len(texts[at].encode()), at),
+        "max:rank": lambda at: (-(7 * at % 5), at),
+    }
+    order = sorted(range(len(texts)), key=keys[keep])
+    result = la.clean(rows, words=size, boundary="word", keep=keep, min_left=0)
+    expected = kept_words([texts[at] for at in order], size)
+    found = [words_of(result.text(at)) for at in order]
+    assert found == [[word for _, word in one] for one in expected]
+
+
+@given(corpora(), st.integers(2, 6))
+def test_a_removed_range_says_where_its_first_copy_is(texts: list[str], size: int) -> None:
+    result = la.clean(texts, words=size, boundary="word", min_left=0)
+    for number, row in enumerate(result.to_arrow().to_pylist()):
+        words = words_of(result.removed_text(number))
+        copy = texts[row["copy_of"]][row["copy_begin"] : row["copy_end"]]
+        assert result.copied_text(number) == copy
+        assert (row["copy_of"], row["copy_begin"]) < (row["id"], row["begin"])
+        if result.rounds == 1:
+            assert words_of(copy) == words
+
+
+CUTS = [
+    ("Kept. Bird gets the worm. More text.", "Kept. More text."),
+    ("Kept (bird gets the worm) more", "Kept more"),
+    ("Kept words bird gets the worm.\nMore", "Kept words\nMore"),
+    ("First.\n\nBird gets the worm.\n\nMore", "First.\n\nMore"),
+    ("First.\nBird gets the worm.\n\nMore", "First.\n\nMore"),
+    ("First.\n\nBird gets the worm.", "First."),
+    ("First.\n\nBird gets the worm.\n", "First.\n"),
+    ("Bird gets the worm. More", "More"),
+    ("- one\n- bird gets the worm\n- two", "- one\n- two"),
+    ("word,bird gets the worm-next", "word,next"),
+    ("bird gets the worm", ""),
+    ("  bird gets the worm  ", ""),
+    ("x\r\nbird gets the worm\r\ny", "x\r\ny"),
+    ("“Bird gets the worm” — said", "— said"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CUTS)
+def test_punctuation_and_space_around_removed_words(text: str, expected: str) -> None:
+    result = la.clean(["The bird gets the worm!", text], words=4, boundary="word", min_left=0)
+    assert result.text(1) == expected
+
+
+def test_no_two_words_become_one() -> None:
+    texts = ["中文字中文字", "abc中文字中文字def"]
+    result = la.clean(texts, words=6, boundary="word", min_left=0)
+    assert result.text(1) == "abc字def"
+
+
+def test_the_rest_of_a_sentence_goes_unless_something_else_needs_it() -> None:
+    run = "the early bird gets the worm"
+    short = f"So it was. {run.capitalize()} today. Done."
+    result = la.clean([f"{run}.", short], words=6, min_left=0)
+    assert result.text(1) == "So it was. Done."
+    # The words behind the run are the first copy of another one.
+    third = "gets the worm today but nobody"
+    texts = [f"{run}.", f"It {run} today but nobody. Done.", third]
+    assert la.clean(texts, words=6, min_left=0).text(2) == ""
+    cleaned = la.clean(texts, words=6, min_left=0).text(1)
+    assert "today but nobody" in cleaned
+
+
+def test_a_license_in_many_documents() -> None:
+    license = " ".join(f"word{number}" for number in range(200))
+    texts = [f"Program {at}. {license.capitalize()}. {at} ended." for at in range(3000)]
+    result = la.clean(texts)
+    assert result.counts.changed == 2999
+    assert result.text(0) == texts[0]
+    assert result.text(2999) == "Program 2999. 2999 ended."
+    assert set(result.removals.copy_documents.tolist()) == {0}
+
+
+def test_repetition_within_a_document_keeps_its_first_copy() -> None:
+    text = "a b c d. " * 5
+    assert la.clean([text], words=4, boundary="word").texts() == ["a b c d. "]
+    assert la.clean(["a " * 9], words=3, boundary="word").texts() == ["a a a "]
+    assert la.clean([text], words=4, remove="all").texts() == []
+
+
+def test_rounds_remove_what_removing_text_has_made() -> None:
+    run = "one two three four"
+    # Without the run, the second document has the words of the third.
+    texts = [run, f"alpha beta {run} gamma delta", "alpha beta gamma delta"]
+    result = la.clean(texts, words=4, boundary="word", min_left=0)
+    assert [result.text(at) for at in range(3)] == [run, "alpha beta gamma delta", ""]
+    assert result.counts.rounds == 2
+
+
+def test_documents_with_few_words_left_are_dropped() -> None:
+    texts = ["the early bird gets the worm", "the early bird gets the worm", "x", "", "q"]
+    assert la.clean(texts, words=4).texts() == [texts[0], "x", "", "q"]
+    assert la.clean(texts, words=4, min_left=0).texts() == [texts[0], "", "x", "", "q"]
+    more = ["the early bird gets the worm", "the early bird gets the worm. And more"]
+    assert len(la.clean(more, words=4, min_left=2).texts()) == 2
+    assert len(la.clean(more, words=4, min_left=3).texts()) == 1
+
+
+def test_no_documents_and_short_ones() -> None:
+    for texts in ([], [""], ["", ""], ["a"], ["...", "..."]):
+        result = la.clean(texts)
+        assert result.texts() == texts
+        assert len(result) == 0
+        assert result.to_arrow().num_rows == 0
+
+
+BAD = [
+    ({"words": 1}, "words"),
+    ({"words": "x"}, "words"),
+    ({"unit": "page"}, "unit"),
+    ({"remove": "some"}, "remove"),
+    ({"boundary": "letter"}, "boundary"),
+    ({"unit": "line", "boundary": "word"}, "boundary"),
+    ({"max_documents": 3}, "max_documents"),
+    ({"unit": "line", "max_documents": 0}, "max_documents"),
+    ({"keep": "none"}, "keep"),
+    ({"keep": "best"}, "keep"),
+    ({"keep": "max:nothing"}, "nothing"),
+    ({"min_left": -1}, "min_left"),
+    ({"memory_limit": 1}, "memory_limit"),
+]
+
+
+@pytest.mark.parametrize(("options", "named"), BAD)
+def test_wrong_options_are_refused(options: dict[str, object], named: str) -> None:
+    with pytest.raises(la.LookalikeError, match=named):
+        la.clean(["a b c"], **options)  # type: ignore[arg-type]
