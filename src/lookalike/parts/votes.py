@@ -16,7 +16,6 @@ from lookalike.indexes.results import as_int64
 from lookalike.parts.segment import Integers, Item, Segment, distinct, spread
 from lookalike.shown import brief
 
-
 _COUNTED = 1 << 30  # what a vote is worth if only votes count, far above all distances
 
 
