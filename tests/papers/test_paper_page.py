@@ -71,7 +71,7 @@ def test_verdicts(parts: list[bool], claim: str) -> None:
 
 
 def test_the_page_of_the_repository(tmp_path: Path) -> None:
-    """Its first lines are sixteen at most, what they link to is there, and it is as it is written."""
+    """Its first lines are 16 at most, what they link to is there, and it is as it is written."""
     text = (DOCS / "papers.md").read_text()
     page = Page(DOCS / "papers.md")
     first = text.split("\n\n")[1].splitlines()
