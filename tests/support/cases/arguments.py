@@ -44,7 +44,15 @@ OTHERS = {
 
 ANSWERS = {
     *("Added", "BatchMatches", "Comparison", "Explanation", "KeyMatch", "KeyMatches"),
-    *("Clusters", "Matches", "Measurement", "Option", "Prediction"),
+    *(
+        "Clusters",
+        "Matches",
+        "Measurement",
+        "Option",
+        "Prediction",
+        "ScalePlan",
+        "SignerMeasurement",
+    ),
     *("Fingerprint", "RecordingMatch", "VideoFrames"),
     *("Neighbors", "PairGroups", "Pairs", "SavedSignatures", "Tuning"),
     *part_cases.ANSWERS,
@@ -191,6 +199,7 @@ def calls(folder: Path) -> dict[str, Call]:
     (folder / "hashes.csv").write_text("path,hash\na,00ff00ff00ff00ff\n")
     measured = advice.evaluate(rows, sample=2, k=2, expand=[0])
     planned = la.plan(count=60, bits=64, radius=3, costs=COSTS)
+    signers = advice.evaluate_signers(texts, [la.SimHash(64)], threshold=0.5)
     tuning = la.FlipIndex(rows)
 
     weighted = la.WeightedMinHash(16)
@@ -387,6 +396,16 @@ def calls(folder: Path) -> dict[str, Call]:
         "near_duplicate_recall": (
             advice.near_duplicate_recall,
             {"found": found, "truth": found, "radius": 2},
+        ),
+        "evaluate_signers": (
+            advice.evaluate_signers,
+            {"texts": texts, "signers": [la.SimHash(64)], "threshold": 0.5, "sample": 5},
+        ),
+        "SignerMeasurement.recall_at": (signers.chosen.recall_at, {"precision": 0.9}),
+        "plan_scale": (advice.plan_scale, {"documents": 1000, "engine": "spark"}),
+        "plot_signers": (
+            advice.plot_signers,
+            {"evaluation": signers, "path": folder / "d.png"},
         ),
         "plan": (la.plan, {"count": 60, "bits": 64, "radius": 3, "costs": COSTS}),
         "plot_growth": (

@@ -70,7 +70,8 @@ def checked_cut(
         raise ArgumentError(f"signatures have {bits} bits; a SliceIndex takes less than 65536")
     if slice_bits is None:
         return slice_width(count, bits, memory)
-    if not isinstance(slice_bits, list | tuple | np.ndarray):
+    several = isinstance(slice_bits, list | tuple) or np.ndim(slice_bits) == 1  # type: ignore[arg-type]
+    if not several:
         return whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)  # type: ignore[arg-type]
     widths = [
         whole_number("slice_bits", width, at_least=1, at_most=MOST_SLICE_BITS)

@@ -122,7 +122,9 @@ def search_settings(
 
 def _cull(cull: str | None, exact: bool) -> _native.Cull:
     """Return the rule by which candidates are chosen, or raise."""
-    rule = one_of("cull", cull or "pessimistic", ("pessimistic", "optimistic", "both"))
+    rule = one_of(
+        "cull", "pessimistic" if cull is None else cull, ("pessimistic", "optimistic", "both")
+    )
     if exact and cull is not None:
         raise ArgumentError(
             Said("cull"),
