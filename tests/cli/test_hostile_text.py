@@ -102,13 +102,10 @@ CASES = {
     "passages no file": ["passages", f"{NAME}.jsonl", "--file", NAME],
     "overlaps": ["overlaps", f"{NAME}.jsonl", "--passage-words", "2", "--with-text"],
     "overlaps json": ["overlaps", f"{NAME}.jsonl", "--passage-words", "2", "--with-text", "--json"],
-<<<<<<< HEAD
     "links": ["links", f"{NAME}.jsonl", "-o", f"{NAME}.out.csv"],
-=======
     "clean": ["clean", f"{NAME}.jsonl", "--passage-words", "2", "--dry-run"],
     "clean lines": ["clean", f"{NAME}.jsonl", "--unit", "line", "--json"],
     "decontaminate": ["decontaminate", f"{NAME}.jsonl", "--benchmarks", f"{NAME}.jsonl"],
->>>>>>> clean
     "overlaps file": ["overlaps", f"{NAME}.jsonl", "-o", f"{NAME}.out.csv"],
     "overlaps bad": ["overlaps", f"{NAME}.bad.jsonl", "--skip-bad"],
     "audio index": ["audio", "index", f"{NAME}.folder", "-o", f"{NAME}.parts"],

@@ -45,6 +45,7 @@ CALLS: dict[str, list[str]] = {
     "plan": ["--count", "1000", "--bits", "64"],
     "passages": ["corpus.jsonl", "--file", "a.txt"],
     "overlaps": ["corpus.jsonl"],
+    "links": ["links.csv", "-o", "out.jsonl"],
     "clean": ["corpus.jsonl"],
     "decontaminate": ["corpus.jsonl", "--benchmarks", "corpus.jsonl"],
     "audio index": ["music", "-o", "out.parts"],
@@ -55,6 +56,12 @@ CALLS: dict[str, list[str]] = {
     "collection import": ["docs.db", "corpus.jsonl"],
 }
 """A call of each command that takes numbers; what it lacks is what is tried."""
+
+INSTEAD: dict[tuple[str, str], list[str]] = {
+    ("plan", option): ["--documents", "1000", "--engine", "spark"]
+    for option in ("--text-bytes", "--duplicate-share", "--cores")
+}
+"""Calls for numbers that the usual call does not take."""
 
 MORE: dict[tuple[str, str], list[str]] = {
     ("dedup", "--bits"): ["--method", "simhash"],
@@ -100,6 +107,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     index.save("slices.lookalike")
     Path("vectors.jsonl").write_text('{"v": [1, 2, 3]}\n{"v": [3, 2, 1]}\n')
     la.VectorIndex(np.eye(3, dtype=np.float32)).save("vectors.lookalike")
+    Path("links.csv").write_text("source,target\nhttp://a.example/,http://b.example/\n")
     Path("a.txt").write_text("one text")
     Path("b.txt").write_text("another text")
     with la.open_collection("docs.db", signer=la.SimHash(bits=64)) as docs:
@@ -136,7 +144,8 @@ def test_numbers_out_of_range_are_told_of_the_option(
                 continue
             option = max(action.option_strings, key=lambda one: one.startswith("--"))
             tried.add(command)
-            given = [*command.split(), *CALLS[command], *MORE.get((command, option), [])]
+            usual = INSTEAD.get((command, option), CALLS[command])
+            given = [*command.split(), *usual, *MORE.get((command, option), [])]
             if command == "plan" and option in ("--bits", "--count"):
                 given = ["plan", "--radius", "3", "--count", "9"]
             if (command, option) in OF_VECTORS:
@@ -248,6 +257,7 @@ JSON_CALLS = {
     "evaluate": ["signatures.lookalike", "--sample", "2", "-k", "1", "--expand", "0"],
     "passages": ["corpus.jsonl", "--file", "corpus.jsonl", "--min-share", "0.05"],
     "overlaps": ["corpus.jsonl", "-o", "overlaps.csv"],
+    "links": ["links.csv", "-o", "incoming.jsonl"],
     "clean": ["corpus.jsonl"],
     "decontaminate": ["corpus.jsonl", "--benchmarks", "corpus.jsonl"],
     "audio index": ["music", "-o", "out.parts"],

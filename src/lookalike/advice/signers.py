@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import flag, instance, instances, share, thread_count, whole_number
-from lookalike.errors import ArgumentError, ResultTooLargeError
+from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.features import FeatureKind, Weights, Words, similarity_pairs
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.tuning import Option, Tuning
 from lookalike.progress import Progress, listener, shows_progress
-from lookalike.shown import counted
+from lookalike.shown import brief, counted
 from lookalike.signatures.estimates import expected_distance
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.signatures.simhash import SimHash
@@ -67,10 +67,11 @@ class SignerMeasurement(Option):
         both = zip(self.precisions, self.recalls, strict=True)
         return max((min(one, other) for one, other in both if one is not None), default=0.0)
 
-    def recall_at(self, precision: float) -> float:
+    def recall_at(self, precision: SupportsFloat) -> float:
         """Return the largest recall of a radius with at least this precision, or 0."""
+        least = share("precision", precision)
         both = zip(self.precisions, self.recalls, strict=True)
-        return max((recall for one, recall in both if (one or 0) >= precision), default=0.0)
+        return max((recall for one, recall in both if (one or 0) >= least), default=0.0)
 
     def table(self, tuning: Tuning[Any]) -> str:
         """Return a line per signer, and the curve of the chosen one."""
@@ -275,7 +276,14 @@ def sample_texts(texts: Iterable[str], size: int, seed: SupportsIndex) -> list[s
     generator = np.random.default_rng(whole_number("seed", seed, at_least=0))
     kept: list[tuple[int, str]] = []
     seen: set[int] = set()
-    for text in texts:
+    try:
+        given = iter(texts)
+    except TypeError:
+        raise ArgumentError(
+            Said("texts"),
+            f" are {brief(texts)} of type {type(texts).__name__}; expected a list of str",
+        ) from None
+    for text in given:
         instance("a text", text, str, "a str")
         key = hash(text)
         if key in seen:
