@@ -193,7 +193,7 @@ def _on_spark(count: int, text_bytes: int, duplicates: float, cores: int) -> Sca
         "memory of a comparing task": SPARK.features_times * text_bytes * SPARK.compared_at_once,
         "memory of each bit array": count / 8,
         "rows of the largest band task": skewed,
-        "rows of a band task, at most": bound,
+        "rows with three hot keys": bound,
         "memory of the largest band task": 3 * 16 * bound,
     }
     return ScalePlan(
@@ -208,7 +208,7 @@ def _on_spark(count: int, text_bytes: int, duplicates: float, cores: int) -> Sca
             "A key of a band is in one task, which gets at most "
             f"{SPARK.hot_rows} of its rows from each partition.",
             f"The largest task is drawn with {_IN_GROUPS:.0%} of the documents in groups of Zipf "
-            "sizes; at most: three of the largest keys meet.",
+            "sizes; with three hot keys: three of the largest keys meet.",
             "Extrapolated from runs of 1 to 3 million documents on two cores.",
         ),
     )
