@@ -20,12 +20,16 @@ from lookalike.indexes.slices.lists import list_bytes
 def test_dedup_grows_with_documents_and_texts(count: int, times: int, text_bytes: int) -> None:
     few = scale._on_spark(count, text_bytes, 0.1, 16).figures
     more = scale._on_spark(times * count, text_bytes, 0.1, 16).figures
-    for name in ("core-hours", "shuffled", "disk in work", "memory of each bit array"):
+    start = scale.SPARK.start_seconds / 3600
+    hours = times * (few["core-hours"] - start) + start
+    assert more["core-hours"] == pytest.approx(hours, rel=0.001)
+    for name in ("shuffled", "disk in work", "memory of each bit array"):
         assert more[name] == pytest.approx(times * few[name], rel=0.05)
     longer = scale._on_spark(count, 2 * text_bytes, 0.1, 16).figures
     assert longer["core-hours"] > few["core-hours"]
     for figures in (few, more):
-        assert figures["rows of the largest band task"] <= figures["rows with three hot keys"]
+        rows = figures["rows of the largest band task"], figures["rows with three hot keys"]
+        assert figures["memory of the largest band task"] == 48 * max(rows)
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_shells_complete_commands_and_options(tmp_path: Path) -> None:
         lines = ["bash", "-c", asking.format(script, words, place)]
         return subprocess.run(lines, capture_output=True, text=True, check=True).stdout.split()
 
-    assert completed("de", 1) == ["dedup", "demo"]
+    assert completed("de", 1) == ["dedup", "decontaminate", "demo"]
     assert completed("dedup --thres", 2) == ["--threshold"]
 
 

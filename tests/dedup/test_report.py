@@ -67,6 +67,7 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
         "permutations": "256", "seed": "0",
         "verify": "yes", "min_features": "1", "grouping": "star", "max_group": "1,000",
         "keep": "first", "exact": "no", "features": "words", "measure": "jaccard",
+        "direction": "contained",
         "features chosen because": "0% of the documents have at most 120 characters",
         "text column": "text", "ids": "id",
     }  # fmt: skip

@@ -194,7 +194,7 @@ def _on_spark(count: int, text_bytes: int, duplicates: float, cores: int) -> Sca
         "memory of each bit array": count / 8,
         "rows of the largest band task": skewed,
         "rows with three hot keys": bound,
-        "memory of the largest band task": 3 * 16 * bound,
+        "memory of the largest band task": 3 * 16 * max(skewed, bound),
     }
     return ScalePlan(
         engine="spark",

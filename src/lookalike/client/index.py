@@ -284,6 +284,7 @@ class RemoteIndex(Index):
         expand: SupportsIndex | None = None,
         admit: SupportsIndex | None = None,
         rerank: SupportsIndex | None = None,
+        cull: str | None = None,
         examine: SupportsIndex | None = None,
         probe: SupportsIndex | None = None,
         recall: SupportsFloat | None = None,
@@ -303,6 +304,7 @@ class RemoteIndex(Index):
             expand: As in `SliceIndex.search`.
             admit: As in `SliceIndex.search`.
             rerank: As in `SliceIndex.search`.
+            cull: As in `SliceIndex.search`.
             examine: As in `PrefixIndex.search`.
             probe: As in `ClusterIndex.search`.
             recall: As in `ClusterIndex.search`.
@@ -323,7 +325,7 @@ class RemoteIndex(Index):
             "k": most,
             **self._given(
                 "search", exact=exact, explain=explain, recall=recall, expand=expand, admit=admit,
-                rerank=rerank, examine=examine, probe=probe,
+                rerank=rerank, cull=cull, examine=examine, probe=probe,
             ),
             **self._chosen(among),
         }  # fmt: skip

@@ -374,6 +374,7 @@ class IndexSearchBody(
     expand: CountOrZero | None = Field(None, description="Bits in which lists may differ (slices)")
     admit: CountOrZero | None = Field(None, description="Bits up to which lists add candidates")
     rerank: CountOrZero | None = Field(None, description="Candidates to compare (slices)")
+    cull: str | None = Field(None, description="Which candidates to compare (slices)")
     probe: Count | None = Field(None, description="Clusters to read (clusters)")
 
 

@@ -71,8 +71,8 @@ def reading_arguments(corpus: Corpus, columns: Columns) -> list[str]:
     """Return the arguments of a job that say what is read, and how."""
     read = dict[str, Any]()
     if isinstance(corpus, FilteredCorpus):
-        asked = {one.name: getattr(corpus.filters, one.name) for one in fields(corpus.filters)}
-        read |= {name: value for name, value in asked.items() if value}
+        asked = [(one, getattr(corpus.filters, one.name)) for one in fields(corpus.filters)]
+        read |= {one.name: value for one, value in asked if value != one.default}
         corpus = corpus.inner
     of_pages = corpus.page_text is not None
     if isinstance(corpus, HtmlColumnCorpus):

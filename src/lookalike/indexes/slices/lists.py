@@ -70,8 +70,9 @@ def checked_cut(
         raise ArgumentError(f"signatures have {bits} bits; a SliceIndex takes less than 65536")
     if slice_bits is None:
         return slice_width(count, bits, memory)
-    several = isinstance(slice_bits, list | tuple) or np.ndim(slice_bits) == 1  # type: ignore[arg-type]
-    if not several:
+    if isinstance(slice_bits, np.ndarray) and slice_bits.ndim == 1:
+        slice_bits = slice_bits.tolist()
+    if not isinstance(slice_bits, list | tuple):
         return whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)  # type: ignore[arg-type]
     widths = [
         whole_number("slice_bits", width, at_least=1, at_most=MOST_SLICE_BITS)

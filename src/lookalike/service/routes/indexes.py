@@ -31,7 +31,9 @@ indexes = new_router("index")
 _FEW = 16
 """Up to this number of queries a request does not wait for large ones."""
 _OPTIONS = {
-    "search": ("expand", "admit", "rerank", "examine", "probe", "recall", "exact", "explain"),
+    "search": (
+        *("expand", "admit", "rerank", "cull", "examine", "probe", "recall", "exact", "explain"),
+    ),
     "within": ("examine", "flips", "recall", "first", "exact", "explain"),
 }
 _LIMITS = ("max_body", "max_batch", "max_k", "max_results", "max_answer")
