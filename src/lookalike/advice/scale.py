@@ -333,6 +333,6 @@ def rows_sent(size: int, partitions: int) -> int:
     counts = np.arange(SPARK.hot_rows + 1)
     logs = counts * math.log(average) - average
     logs -= np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
-    chances = np.exp(logs)  # of so many rows in a partition
+    chances = np.exp(logs)  # of each number of rows in a partition
     sent = float(counts @ chances) + max(0.0, 1 - float(chances.sum()))
     return min(size, round(partitions * sent))
