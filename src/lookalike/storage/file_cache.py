@@ -208,7 +208,8 @@ class FileCache:
                 if item is None:
                     continue
                 known[key] = item
-                if not now - _USED_AGAIN < used <= now:
+                lately = isinstance(used, int) and now - _USED_AGAIN < used <= now
+                if not lately:  # or the time is damaged
                     self._used.append(number)
         self.hits += len(known)
         return known
@@ -286,7 +287,7 @@ class FileCache:
         removed = []
         for number, size in oldest:
             removed.append((number,))
-            excess -= size
+            excess -= size if isinstance(size, int) else 0  # what is damaged goes, too
             if excess <= 0:
                 break
         oldest.close()
