@@ -56,9 +56,8 @@ def test_a_search_shows_what_the_collection_finds(page: Any, database: Path) -> 
     with la.open_collection(database, NAME) as docs:
         answer = docs.search(text, 10)
     assert shown_ids(page) == [match.id for match in answer]
-    titles = page.locator(".likeness").evaluate_all("all => all.map(one => one.title)")
-    assert titles == [f"{match.distance} of {docs.bits} bits differ" for match in answer]
-    assert "bits" not in "".join(page.locator(".likeness").all_text_contents())
+    bits = page.locator(".likeness .soft").all_text_contents()
+    assert bits == [f" · {match.distance} bits" for match in answer]
     widths = page.locator(".bar i").evaluate_all("bars => bars.map(bar => bar.offsetWidth)")
     assert widths == sorted(widths, reverse=True)
     assert widths[0] > widths[-1]

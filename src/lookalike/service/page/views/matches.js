@@ -50,14 +50,14 @@ export function likeness(match, bits) {
   // The similarity is computed from all bits, even if only some of them rank the matches.
   const all = match.unmasked ?? match.distance;
   const far = `${all} of ${bits} bits differ${match.unmasked === undefined ? "" : `, ${match.distance} of those that rank the matches`}`;
-  return meter(share, "", far);
+  return meter(share, `${counted(all, "bit")}${match.unmasked === undefined ? "" : `, ${match.distance} ranked`}`, far);
 }
 
 /** A share from 0 to 1 as a bar and a percentage, and what it is made of. */
 function meter(share, detail, title) {
   return h("div", { class: "likeness", title },
     h("div", { class: share >= 0.8 ? "bar near" : "bar", "aria-hidden": "true" }, h("i", { style: { width: `${100 * share}%` } })),
-    h("span", {}, percent(share), detail ? h("span", { class: "soft" }, ` · ${detail}`) : null));
+    h("span", {}, percent(share), h("span", { class: "soft" }, ` · ${detail}`)));
 }
 
 export function tags(metadata) {

@@ -41,14 +41,15 @@ export async function searchView(place, { collection, name, link, signal }) {
     }, asked.signal));
     if (answer === undefined) return;
     const passed = Math.round(performance.now() - start), count = answer.matches.length;
-    const told = answer.no_match ? sentence(answer.no_match) : count ? which(count, now, answer) : await during(found, () => nothing(name, now, given, asked.signal, collection.parts));
+    const told = count ? which(count, now, answer) : answer.no_match ? sentence(answer.no_match) : await during(found, () => nothing(name, now, given, asked.signal, collection.parts));
     if (told === undefined) return;
-    fill(found, count && !answer.no_match ? [
+    fill(found, count ? [
       h("p", { class: "soft" }, `${told} · ${passed} ms`),
+      answer.no_match ? h("p", {}, sentence(answer.no_match)) : null,
       h("p", { class: "soft" }, answer.by === "words" ? `Percentages: the share of your words that a document has; rare words count more.${unknown(answer)}`
-        : `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text is short, so matches are ranked only by the bits that its words determine." : ""}`),
+        : `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text is short, so matches are ranked only by the bits that its words determine; the last number counts the differing bits among these." : ""}`),
       matchList(answer.matches, { name, link, bits: collection.bits, other: signs ? { text: now.text } : null, signal }),
-    ] : h("p", { class: "told" }, told));
+    ] : h("p", {}, told));
     say(told);
   };
   const form = h("form", { class: "card drop", onsubmit: search },
