@@ -24,7 +24,7 @@ CULLS = ("pessimistic", "optimistic", "both")
 
 @st.composite
 def cuts(draw: st.DrawFn, bits: int) -> tuple[int, ...]:
-    """Widths of slices that have at most so many bits together."""
+    """Widths of slices that have at most this number of bits together."""
     widths: list[int] = []
     while sum(widths) < bits and len(widths) < 6:
         widths.append(draw(st.integers(1, min(32, bits - sum(widths)))))
