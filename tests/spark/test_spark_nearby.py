@@ -58,7 +58,7 @@ def of_tables(batch: Any, found: tables.Tables, tasks: int = 3) -> Iterator[Any]
 
 
 def chosen(rows: NDArray[np.uint8], radius: int, blocks: int = 1) -> tables.Tables:
-    """Return the tables of choices of this number of blocks, whatever they cost, with hot keys divided."""
+    """Return the tables of choices of these blocks, whatever they cost, with hot keys divided."""
     every = np.arange(8 * rows.shape[1])
     *_, bits = islice(tables.block_choices(every, radius), blocks)
     sample = tables._Sample(rows, 1.0, 1.0)
