@@ -92,12 +92,17 @@ class Segment:
         living = self.part_words[~self.removed[self.part_items]]
         return np.bincount(living, minlength=len(self.words)).astype(np.int64)
 
+    @cached_property
+    def living_parts(self) -> int:
+        """The number of parts, those of removed items not counted."""
+        return len(self.offsets) if self.removed is None else int(self.living_counts.sum())
+
     @property
     def wasteful(self) -> bool:
         """Whether more than half of the parts or items were removed."""
         if self.removed is None:
             return False
-        few = 2 * int(self.living_counts.sum()) < len(self.offsets)
+        few = 2 * self.living_parts < len(self.offsets)
         return few or 2 * int(self.removed.sum()) > len(self.ids)
 
     def without(self, serials: Integers) -> Segment:

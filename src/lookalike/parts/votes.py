@@ -294,7 +294,7 @@ def ballots(
     for one, words in zip(segments, found, strict=True):
         before = np.concatenate([[0], np.cumsum(one.segment.living_counts[words.words])])
         near += before[words.offsets[1:]] - before[words.offsets[:-1]]
-    parts = sum(int(one.segment.living_counts.sum()) for one in segments)
+    parts = sum(one.segment.living_parts for one in segments)
     weights = _bits_in(parts // np.maximum(near, 1))
     nothing = np.empty(0, np.int64)
     empty = _NearParts(nothing, nothing, nothing, nothing, nothing.astype(np.int32))
