@@ -130,6 +130,33 @@ def test_columns_are_looked_for_together(folder: Path) -> None:
     assert [one.row for one in found.contaminated] == [0]
 
 
+def test_a_list_of_files_or_texts(tmp_path: Path) -> None:
+    """A string that names a file is not an item: nothing would be found, and nothing said so."""
+    item = " ".join(f"wörd{at}" for at in range(20))
+    (tmp_path / "one.txt").write_text(item)
+    (tmp_path / "two.txt").write_text("another text " * 500)
+    texts = ["nothing in common", f"before é {item} after"]
+    names = [str(tmp_path / "one.txt"), str(tmp_path / "two.txt")]
+    for benchmarks in (names, list(map(Path, names)), [item, "x " * 5000]):
+        found = la.decontaminate(texts, benchmarks)
+        assert [one.row for one in found.contaminated] == [1]
+        evidence = found.contaminated[0].evidence
+        assert [texts[1][slice(*one.characters)] for one in evidence] == [item]
+    assert [one.name for one in la.decontaminate(texts, names).benchmarks] == ["one.txt", "two.txt"]
+
+
+def test_many_hits_in_one_batch(tmp_path: Path) -> None:
+    """Each document has its own hits, in the order of its items."""
+    items = [" ".join(f"w{item}x{at}" for at in range(13)) for item in range(30)]
+    texts = [" é ".join(items[at] for at in range(30) if (at + row) % 3) for row in range(40)]
+    found = la.decontaminate(texts, items)
+    assert [one.row for one in found.contaminated] == list(range(40))
+    for row, one in enumerate(found.contaminated):
+        assert [each.number for each in one.evidence] == [at for at in range(30) if (at + row) % 3]
+        for each in one.evidence:
+            assert texts[row][slice(*each.characters)] == items[each.number]
+
+
 def test_a_collection(tmp_path: Path) -> None:
     with la.open_collection(tmp_path / "docs.db", signer=la.SimHash(bits=64)) as collection:
         collection.add(["one", "two"], [f"So {QUESTION}", "Something else"])

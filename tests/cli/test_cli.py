@@ -148,6 +148,8 @@ def test_the_example_of_the_service_is_made_as_users_make_theirs(
 def test_an_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith("lookalike: no source files")
+    assert main(["demo", str(tmp_path / "new")]) == 1
+    assert "new is not a folder; give a folder" in capsys.readouterr().err
 
 
 def test_no_command_is_wrong_usage() -> None:

@@ -125,8 +125,8 @@ def decontaminate(
     Args:
         source: The training documents, or a `Collection`; `text`, `id`, `format`, `encoding`,
             `skip_bad` and `max_document` say how they are read, as in `la.dedup`.
-        benchmarks: A file, a folder in which each file is a benchmark, a list of texts, or a
-            mapping from names to such sources. Lines of plain text are items.
+        benchmarks: A file, a folder in which each file is a benchmark, a list of files or of texts,
+            or a mapping from names to such sources. Lines of plain text are items.
         rule: "ngram": any n-gram of the item (GPT-3). "share": at least `min_share` of its n-grams.
             "run": a run of at least `min_share` of its words. "near": a passage with at least
             `min_share` of its words, made of n-grams or longer runs with at most `gap` other words

@@ -82,10 +82,18 @@ def _sources(given: Any) -> Iterator[tuple[str, Any]]:
             yield str(file.relative_to(root)), file
     elif isinstance(given, str | os.PathLike):
         yield Path(given).name, given
-    elif isinstance(given, list) and given and all(isinstance(one, os.PathLike) for one in given):
+    elif isinstance(given, list) and given and all(map(_is_file, given)):
         yield from ((Path(one).name, one) for one in given)
     else:
         yield "benchmark", given
+
+
+def _is_file(one: object) -> bool:
+    """Return whether an entry of a list is a path, or a string that names a file, not an item."""
+    try:
+        return isinstance(one, os.PathLike) or (isinstance(one, str) and Path(one).is_file())
+    except OSError:  # longer than a name can be
+        return False
 
 
 def _benchmark(name: str, source: Any, columns: Sequence[str] | None, first: int) -> Benchmark:

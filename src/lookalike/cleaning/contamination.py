@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, one_of, share, thread_count, whole_number
@@ -183,14 +184,16 @@ def _documents(
 ) -> Iterator[ContaminatedDocument]:
     rows, numbers, longest, shares, offsets, begins, ends = hits
     of, places = item_places(benchmarks, numbers)
-    for row in np.unique(rows).tolist():
+    order = np.argsort(rows, kind="stable")
+    found, starts = np.unique(rows[order], return_index=True)
+    for row, hits_of_row in zip(found.tolist(), np.split(order, starts[1:]), strict=False):
         text = str(texts[row].as_py())
-        data = text.encode()
+        characters = _characters_before(text)
         evidence = []
         ranges: list[tuple[int, int]] = []
-        for at in np.flatnonzero(rows == row).tolist():
+        for at in hits_of_row.tolist():
             own = [
-                (len(data[:begin].decode()), len(data[:end].decode()))
+                (int(characters[begin]), int(characters[end]))
                 for begin, end in zip(
                     begins[offsets[at] : offsets[at + 1]].tolist(),
                     ends[offsets[at] : offsets[at + 1]].tolist(),
@@ -216,6 +219,12 @@ def _documents(
         if settings.action == "cut":
             new = _without(text, cuts)
         yield ContaminatedDocument(first + row, str(ids[row].as_py()), evidence, cuts, new)
+
+
+def _characters_before(text: str) -> NDArray[np.int64]:
+    """Return the number of characters before each byte of a text in UTF-8, and before its end."""
+    first_bytes = (np.frombuffer(text.encode(), np.uint8) & 0xC0) != 0x80
+    return np.concatenate([[0], np.cumsum(first_bytes)])
 
 
 def cut_ranges(text: str, ranges: Sequence[tuple[int, int]], margin: int) -> list[tuple[int, int]]:

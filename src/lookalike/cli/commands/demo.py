@@ -47,6 +47,13 @@ _MOST_IN_COLLECTION = 2_000
 def run(options: argparse.Namespace) -> None:
     """De-duplicate, print the summary and the largest groups, write the report."""
     folders = list(map(Path, options.folders)) or _installation()
+    for folder in folders:
+        if not folder.is_dir():
+            raise FileError(
+                f"{folder} is not a folder; give a folder with source files or documents, or no "
+                "argument for those of Python. The demo writes its report and collection to "
+                "--report and --collection"
+            )
     paths = (path for folder in folders for pattern in _PATTERNS for path in folder.rglob(pattern))
     files = sorted({path for path in paths if path.is_file()})
     if not files:
