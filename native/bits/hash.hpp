@@ -98,4 +98,19 @@ inline std::uint64_t xxh64_short(const unsigned char* at, std::size_t length) {
     return finish(hash);
 }
 
+// The same of kLength bytes, fewer than 32, without a branch or a byte read beyond them.
+template <std::size_t kLength>
+std::uint64_t xxh64_of_length(const unsigned char* at) {
+    using namespace xxh64_steps;
+    static_assert(kLength < 32);
+    std::uint64_t hash = kPrime5 + kLength;
+    for (std::size_t eight = 0; eight < kLength / 8; ++eight)
+        hash = add_8_bytes(hash, at + 8 * eight);
+    if constexpr ((kLength & 4) != 0)
+        hash = add_4_bytes(hash, at + (kLength & ~std::size_t{7}));
+    for (std::size_t byte = kLength & ~std::size_t{3}; byte < kLength; ++byte)
+        hash = add_byte(hash, at[byte]);
+    return finish(hash);
+}
+
 }  // namespace lookalike::bits

@@ -23,6 +23,38 @@ void add_where_set(const std::uint64_t* words, const std::int32_t* weights, std:
         counters[bit] = sums[bit];
 }
 
+// Counts in columns: bit j of planes[p][lane] is bit p of how many words of the lane have bit j. To
+// add eight words takes a few steps, whatever bits they have. Once a plane more would be needed,
+// the planes are added to the counters as words of the weights 1, 2, 4, ...
+void count_where_set(const std::uint64_t* words, std::size_t count, std::int32_t* counters) {
+    constexpr std::size_t kLanes = 8, kPlanes = 6, kMostRounds = (1 << kPlanes) - 1;
+    while (count >= kLanes) {
+        const std::size_t rounds = count / kLanes < kMostRounds ? count / kLanes : kMostRounds;
+        std::uint64_t planes[kPlanes][kLanes] = {};
+        for (std::size_t round = 0; round < rounds; ++round) {
+            std::uint64_t carry[kLanes];
+            for (std::size_t lane = 0; lane < kLanes; ++lane)
+                carry[lane] = words[kLanes * round + lane];
+            for (std::size_t plane = 0; plane < kPlanes; ++plane)
+                for (std::size_t lane = 0; lane < kLanes; ++lane) {
+                    const std::uint64_t both = planes[plane][lane] & carry[lane];
+                    planes[plane][lane] ^= carry[lane];
+                    carry[lane] = both;
+                }
+        }
+        std::int32_t weights[kPlanes * kLanes];
+        std::size_t used = 0;
+        for (; rounds >> used != 0; ++used)
+            for (std::size_t lane = 0; lane < kLanes; ++lane)
+                weights[used * kLanes + lane] = 1 << used;
+        add_where_set(planes[0], weights, used * kLanes, counters);
+        words += kLanes * rounds;
+        count -= kLanes * rounds;
+    }
+    constexpr std::int32_t kOnes[kLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
+    add_where_set(words, kOnes, count, counters);
+}
+
 void permuted_minima(const std::uint32_t* values, std::size_t count, const std::uint32_t* factors,
                      const std::uint32_t* terms, std::size_t permutations, std::uint32_t* minima) {
     constexpr std::size_t kGroup = kPermutationGroup;
@@ -72,7 +104,7 @@ void project(const float* vectors, std::size_t dimensions, const float* matrix, 
         project_bits<8>(vectors, dimensions, matrix + bit, bits, sums + bit);
 }
 
-constexpr Loops kLoops{add_where_set, permuted_minima, project};
+constexpr Loops kLoops{add_where_set, count_where_set, permuted_minima, project};
 
 }  // namespace
 

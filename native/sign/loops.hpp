@@ -19,6 +19,9 @@ struct [[gnu::visibility("hidden")]] Loops {
     void (*add_where_set)(const std::uint64_t* words, const std::int32_t* weights,
                           std::size_t count, std::int32_t* counters);
 
+    // The same where each word has the weight 1.
+    void (*count_where_set)(const std::uint64_t* words, std::size_t count, std::int32_t* counters);
+
     // minima[p] = min over i of factors[p] * values[i] + terms[p], modulo 2^32, and what it was.
     void (*permuted_minima)(const std::uint32_t* values, std::size_t count,
                             const std::uint32_t* factors, const std::uint32_t* terms,

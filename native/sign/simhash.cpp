@@ -18,16 +18,18 @@ std::uint64_t hash_word(std::uint64_t feature, std::uint64_t seed, std::size_t w
     return bits::fmix64(feature ^ bits::fmix64(seed * kStep + word + 1));
 }
 
-// Adding each occurrence is the same as adding each feature's count, and quicker. Factors of kinds
-// have to be whole 256ths, and few enough, so that nothing is rounded here or by a `Weigher`: then
-// sums have the same signs in both units. Returns false where that is not so.
+// Adding each occurrence is the same as adding each feature's count, and quicker; without weights,
+// each counts 1. Factors of kinds have to be whole 256ths, and few enough, so that nothing is
+// rounded here or by a `Weigher`: then sums have the same signs in both units. Returns false where
+// that is not so.
 bool weigh_occurrences(const Bag& bag, WeightedFeatures& weighted) {
     if (!bag.weights.empty())
         return false;
     weighted.features.assign(bag.features.begin(), bag.features.end());
-    weighted.weights.assign(bag.features.size(), 1);
+    weighted.weights.clear();
     if (bag.counts_alone())
         return true;
+    weighted.weights.resize(bag.features.size());
     constexpr double kUnits = 256;
     double total = 0;
     std::size_t begin = 0;
@@ -120,7 +122,9 @@ void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary
         WeightedFeatures& weighted = state.weighted;
         if (kind != WeightKind::count || sums != nullptr || !weigh_occurrences(bag, weighted))
             state.weigher.weigh(bag, weighted);
-        std::int64_t total = 0;
+        const bool each_counts_1 = weighted.weights.empty();
+        std::int64_t total =
+            each_counts_1 ? static_cast<std::int64_t>(weighted.features.size()) : 0;
         for (const std::int32_t weight : weighted.weights)
             total += weight;
 
@@ -135,7 +139,10 @@ void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary
                 words = &state.words;
             }
             std::int32_t positive[64] = {};
-            loop.add_where_set(words->data(), weighted.weights.data(), words->size(), positive);
+            if (each_counts_1)
+                loop.count_where_set(words->data(), words->size(), positive);
+            else
+                loop.add_where_set(words->data(), weighted.weights.data(), words->size(), positive);
             const std::size_t bits = std::min<std::size_t>(64, 8 * bytes - 64 * word);
             for (std::size_t bit = 0; bit < bits; ++bit) {
                 const std::int64_t sum = 2 * std::int64_t{positive[bit]} - total;

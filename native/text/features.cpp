@@ -1,5 +1,7 @@
 #include "text/features.hpp"
 
+#include <utility>
+
 #include "bits/hash.hpp"
 #include "text/each_word.hpp"
 #include "text/unicode.hpp"
@@ -7,6 +9,9 @@
 namespace lookalike::text {
 
 namespace {
+
+// Windows of up to this many bytes are hashed by code for their length.
+constexpr std::size_t kLongestKnown = 10;
 
 // Appends the hashes of all n-grams of `words`, each step adding one word and taking one away.
 void append_shingles(const std::vector<std::uint64_t>& words, std::size_t ngram,
@@ -66,6 +71,25 @@ void append_words(std::string_view text, const FeatureOptions& options, const St
               });
 }
 
+// to[i] = XXH64 of the n bytes at `at` + i. Where the compiler knows n, it takes half the time.
+void hash_windows(const unsigned char* at, std::size_t count, std::size_t ngram,
+                  std::uint64_t* to) {
+    const auto fill = [=](auto hash) {
+        for (std::size_t index = 0; index < count; ++index)
+            to[index] = hash(at + index);
+    };
+    const auto fill_if = [&]<std::size_t kLength>() {
+        if (ngram == kLength)
+            fill([](const unsigned char* from) { return bits::xxh64_of_length<kLength>(from); });
+        return ngram == kLength;
+    };
+    const bool filled = [&]<std::size_t... kLengths>(std::index_sequence<kLengths...>) {
+        return (fill_if.template operator()<kLengths + 1>() || ...);
+    }(std::make_index_sequence<kLongestKnown>{});
+    if (!filled)
+        fill([ngram](const unsigned char* from) { return bits::xxh64(from, ngram); });
+}
+
 // Appends the hashes of all n-grams of characters.
 void append_windows(std::string_view text, std::size_t ngram,
                     std::vector<std::uint64_t>& features) {
@@ -73,8 +97,22 @@ void append_windows(std::string_view text, std::size_t ngram,
     const auto* from = reinterpret_cast<const unsigned char*>(text.data());
     const auto* at = from;
     const auto* const end = from + text.size();
+    const auto* looked_at = from;  // where the last run of ASCII ended
     std::size_t inside = 0;
     while (at < end) {
+        if (from >= looked_at && *from < 0x80) {
+            looked_at = end_of_ascii(from, end);
+            const auto run = static_cast<std::size_t>(looked_at - from);
+            if (run >= ngram) {
+                const std::size_t before = features.size(), windows = run - ngram + 1;
+                features.resize(before + windows);
+                hash_windows(from, windows, ngram, features.data() + before);
+                from += windows;
+                at = looked_at;
+                inside = ngram;
+                continue;
+            }
+        }
         at += decode(at, end).length;
         if (++inside < ngram)
             continue;
@@ -113,6 +151,10 @@ void append_characters(std::string_view text, const FeatureOptions& options, Scr
         unsigned char* to = scratch.word.data();
         const auto* at = reinterpret_cast<const unsigned char*>(text.data());
         for (const auto* const end = at + text.size(); at < end;) {
+            if (*at < 0x80) {
+                *to++ = static_cast<unsigned char>(lower(*at++));
+                continue;
+            }
             const Decoded decoded = decode(at, end);
             to = encode(lower(decoded.code), to);
             at += decoded.length;

@@ -121,6 +121,18 @@ def test_characters_equal_the_oracle(documents: list[str], ngram: Lengths, lower
     assert kind.counts(documents).tolist() == [len(features) for features in expected]
 
 
+@given(
+    st.lists(st.text("aB ", max_size=40) | st.text("é漢😀", max_size=3), max_size=8).map("".join),
+    st.integers(1, 40),
+    st.booleans(),
+)
+def test_runs_of_ascii_between_other_characters_equal_the_oracle(
+    text: str, ngram: int, lowercase: bool
+) -> None:
+    expected = text_oracle.char_features(text, ngram, lowercase)
+    assert extracted(la.Chars(ngram, lowercase), [text]) == [expected]
+
+
 @pytest.mark.parametrize("language", ["english", "german", "russian"])
 def test_stems_equal_those_of_snowball(language: str) -> None:
     documents = ["Running runners ran; connections connected", "Häuser und Hauses", "книги книгами"]

@@ -64,6 +64,7 @@ def signing() -> Arrays:
     texts = [" ".join(map(str, rng.integers(0, 500, size))) for size in range(0, 400, 7)]
     signer = la.SimHash(1000, weights="tfidf").fit(texts)
     yield from signer.sign_with_weights(texts)
+    yield la.SimHash(1000, weights="count").sign(texts)
     yield la.MinHash(70).sign(texts)
     yield la.Projection(264, 50).sign(rng.standard_normal((150, 50)))
 

@@ -38,6 +38,20 @@ def test_signatures_and_weights_equal_the_oracle_with_every_kernel(
             )
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 16, 120, 503, 504, 505, 511, 512, 1008, 1500])
+def test_documents_of_any_number_of_occurrences_equal_the_oracle(kernel: str, count: int) -> None:
+    """Few different characters, so that most counters are far from a tie, and some near one."""
+    rng = np.random.default_rng(count)
+    varied = "".join(rng.choice(list("abcdefgh"), count))
+    texts = [varied, "a" * count]
+    signatures = la.SimHash(128, la.Chars(1), "count").sign(texts)
+    for text, signature in zip(texts, signatures, strict=True):
+        features = text_oracle.char_features(text, 1)
+        weights = text_oracle.weigh(features, "count", [features])
+        expected = np.array(text_oracle.simhash(weights, 128)) >= 0
+        assert np.array_equal(text_oracle.unpacked(signature.tolist(), 128), expected)
+
+
 def test_zero_counts_as_one() -> None:
     signer = la.SimHash(bits=8, features=la.features.Features(hashed=True))
     signatures, counters = signer.sign_with_weights([[(0b00001111, 1.0), (0b11110011, 1.0)]])
