@@ -143,9 +143,21 @@ def test_a_list_of_files_or_texts(tmp_path: Path) -> None:
         evidence = found.contaminated[0].evidence
         assert [texts[1][slice(*one.characters)] for one in evidence] == [item]
     assert [one.name for one in la.decontaminate(texts, names).benchmarks] == ["one.txt", "two.txt"]
+    with pytest.raises(la.LookalikeError, match="not a file, but others of the list are"):
+        la.decontaminate(texts, [*names, "missing.txt"])
 
 
-def test_many_hits_in_one_batch(tmp_path: Path) -> None:
+def test_files_of_one_name_are_different_benchmarks(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "test.txt").write_text(" ".join(f"{name}{at}" for at in range(20)))
+    files = [tmp_path / name / "test.txt" for name in ("a", "b")]
+    found = la.decontaminate([files[0].read_text()], files)
+    counts = [(one.benchmark, one.documents) for one in found.by_benchmark()]
+    assert counts == [(str(files[0]), 1), (str(files[1]), 0)]
+
+
+def test_many_hits_in_one_batch() -> None:
     """Each document has its own hits, in the order of its items."""
     items = [" ".join(f"w{item}x{at}" for at in range(13)) for item in range(30)]
     texts = [" é ".join(items[at] for at in range(30) if (at + row) % 3) for row in range(40)]

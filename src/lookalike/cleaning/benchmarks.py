@@ -16,6 +16,7 @@ from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import TEXT_GUESSES, id_column, id_strings, text_strings
 from lookalike.corpora.formats import named_format
 from lookalike.errors import ArgumentError, Said
+from lookalike.shown import brief
 from lookalike.storage.files import walk_folder
 
 QUESTION_GUESSES = (
@@ -82,17 +83,27 @@ def _sources(given: Any) -> Iterator[tuple[str, Any]]:
             yield str(file.relative_to(root)), file
     elif isinstance(given, str | os.PathLike):
         yield Path(given).name, given
-    elif isinstance(given, list) and given and all(map(_is_file, given)):
-        yield from ((Path(one).name, one) for one in given)
+    elif isinstance(given, list) and any(map(_is_path, given)):
+        for one in given:
+            if not _is_path(one):
+                raise ArgumentError(
+                    Said("benchmarks"),
+                    f": {brief(one)} is not a file, but others of the list are; give only files, "
+                    "or only texts",
+                )
+        names = [Path(one).name for one in given]
+        if len(set(names)) < len(names):
+            names = list(map(str, given))
+        yield from zip(names, given, strict=True)
     else:
         yield "benchmark", given
 
 
-def _is_file(one: object) -> bool:
-    """Return whether an entry of a list is a path, or a string that names a file, not an item."""
+def _is_path(one: object) -> bool:
+    """Return whether an entry of a list is a path, or a string that names a file."""
     try:
         return isinstance(one, os.PathLike) or (isinstance(one, str) and Path(one).is_file())
-    except OSError:  # longer than a name can be
+    except OSError:  # a text that is longer than a path can be
         return False
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, one_of, share, thread_count, whole_number
@@ -168,14 +167,15 @@ def _contaminated(
             hits = items.find(documents, threads)
             if len(hits[0]):
                 ids = columns.ids(batch, first)
-                found = list(_documents(hits, texts, ids, first, benchmarks, settings))
+                found = list(_found(hits, documents, texts, ids, first, benchmarks, settings))
         first += len(texts)
         yield len(texts), found
         steps.step("find", corpus.done)
 
 
-def _documents(
+def _found(
     hits: Any,
+    documents: _native.Documents,
     texts: Any,
     ids: Any,
     first: int,
@@ -184,22 +184,28 @@ def _documents(
 ) -> Iterator[ContaminatedDocument]:
     rows, numbers, longest, shares, offsets, begins, ends = hits
     of, places = item_places(benchmarks, numbers)
+    range_rows = np.tile(np.repeat(rows, np.diff(offsets)), 2).astype(np.int64)
+    range_bytes = np.concatenate([begins, ends]).astype(np.int64)
+    by_place = np.lexsort((range_bytes, range_rows))
+    characters = np.empty(len(by_place), np.int64)
+    characters[by_place] = _native.characters_at(
+        documents, range_rows[by_place], range_bytes[by_place]
+    )
+    begins, ends = np.split(characters, 2)
     order = np.argsort(rows, kind="stable")
-    found, starts = np.unique(rows[order], return_index=True)
-    for row, hits_of_row in zip(found.tolist(), np.split(order, starts[1:]), strict=False):
+    different, starts = np.unique(rows[order], return_index=True)
+    for row, hits_of_row in zip(different.tolist(), np.split(order, starts[1:]), strict=True):
         text = str(texts[row].as_py())
-        characters = _characters_before(text)
         evidence = []
         ranges: list[tuple[int, int]] = []
         for at in hits_of_row.tolist():
-            own = [
-                (int(characters[begin]), int(characters[end]))
-                for begin, end in zip(
+            own = list(
+                zip(
                     begins[offsets[at] : offsets[at + 1]].tolist(),
                     ends[offsets[at] : offsets[at + 1]].tolist(),
                     strict=True,
                 )
-            ]
+            )
             ranges += own
             begin, end = own[0][0], own[-1][1]
             benchmark = benchmarks[of[at]]
@@ -219,12 +225,6 @@ def _documents(
         if settings.action == "cut":
             new = _without(text, cuts)
         yield ContaminatedDocument(first + row, str(ids[row].as_py()), evidence, cuts, new)
-
-
-def _characters_before(text: str) -> NDArray[np.int64]:
-    """Return the number of characters before each byte of a text in UTF-8, and before its end."""
-    first_bytes = (np.frombuffer(text.encode(), np.uint8) & 0xC0) != 0x80
-    return np.concatenate([[0], np.cumsum(first_bytes)])
 
 
 def cut_ranges(text: str, ranges: Sequence[tuple[int, int]], margin: int) -> list[tuple[int, int]]:
