@@ -147,7 +147,7 @@ class Service:
 
     def similarities(self, docs: Collection, answer: Answer) -> list[float]:
         """Return the estimated similarity of each match."""
-        if answer.by != "similar":
+        if answer.by != "similar" or not len(answer):
             return []
         if docs.parts:
             return [one.score or 0.0 for one in answer]

@@ -538,16 +538,8 @@ def answer_value(
 
     `signer` and `query`, if it is a text, say where parts match.
     """
-    each: Sequence[float | None] = similarities or [None] * len(answer)
-    values = [_match_value(match, one) for match, one in zip(answer, each, strict=True)]
-    told: dict[str, Any] = {}
-    for match, one in zip(answer, values, strict=True):
-        if match.start is not None:
-            one |= {"votes": match.votes, "place": _place(match, signer, query)}
-            one |= {} if match.parts is None else {"parts": match.parts}
-            told["left_out"] = answer.left_out
     value: dict[str, Any] = {
-        "matches": values,
+        "matches": [],
         "exact": answer.exact,
         "version": answer.version,
         "masked": answer.masked,
@@ -560,7 +552,17 @@ def answer_value(
         value["chance_distance"] = answer.chance_distance
     if answer.work is not None:
         value["work"] = vars(answer.work)
-    return value | told
+    if not len(answer):  # most answers of a batch may be empty
+        return value
+    each: Sequence[float | None] = similarities or [None] * len(answer)
+    values = [_match_value(match, one) for match, one in zip(answer, each, strict=True)]
+    if answer[0].start is not None:
+        for match, one in zip(answer, values, strict=True):
+            one |= {"votes": match.votes, "place": _place(match, signer, query)}
+            one |= {} if match.parts is None else {"parts": match.parts}
+        value["left_out"] = answer.left_out
+    value["matches"] = values
+    return value
 
 
 def _place(match: Match, signer: Signer | None, query: str | None) -> dict[str, Any]:
