@@ -65,9 +65,8 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     assert settings_of(page) == {
         "purpose": "duplicates", "method": "minhash", "threshold": "0.7", "ngram": "5",
         "permutations": "256", "seed": "0",
-        "verify": "yes", "min_features": "1", "grouping": "star", "max_group": "1,000",
+        "verify": "yes", "min_features": "1", "grouping": "star",
         "keep": "first", "exact": "no", "features": "words", "measure": "jaccard",
-        "direction": "contained",
         "features chosen because": "0% of the documents have at most 120 characters",
         "text column": "text", "ids": "id",
     }  # fmt: skip
@@ -89,6 +88,13 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     parts = [counts.kept, counts.near_duplicates, counts.exact_duplicates]
     assert sum(parts) == counts.documents
     assert widths == pytest.approx([100 * part / counts.documents for part in parts], abs=1e-3)
+
+
+def test_settings_without_an_effect_are_not_listed(tmp_path: Path) -> None:
+    grouped = settings_of(page_of(la.dedup(corpus(), grouping="components"), tmp_path))
+    assert grouped["max_group"] == "1,000" and "direction" not in grouped
+    within = settings_of(page_of(la.dedup(corpus(), measure="containment"), tmp_path))
+    assert within["direction"] == "contained" and "max_group" not in within
 
 
 def test_charts_count_every_group_and_every_pair(tmp_path: Path) -> None:

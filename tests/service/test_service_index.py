@@ -207,6 +207,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("bad_argument", {"signatures": ["00" * 8], "packed_among_mask": "AA=="}, "the index has 400"),
     ("bad_argument", {"signatures": ["00" * 8], "packed_among": "AA=="}, "multiple of 8"),
     ("bad_argument", {"signatures": ["00" * 8], "masks": []}, "one mask per query"),
+    ("bad_body", {"signatures": ["00" * 8], "cull": "first"}, "'pessimistic', 'optimistic' or"),
     ("no_signer", {"texts": ["a b c"]}, "no signer of texts"),
     ("bad_body", {"signatures": ["00" * 8], "among": [1], "packed_among": ""}, "at most one"),
 ]

@@ -423,6 +423,16 @@ class DedupSettings(Displayed):
         """Return the number of set bits of pairs of rows of signatures, for `estimate`."""
         return ones_of_pairs(self.signer(), signatures, left, right)
 
+    @property
+    def idle(self) -> set[str]:
+        """The names of settings that have no effect with the values of others."""
+        found = {"radius"} if not self.by_signatures else set()
+        for one in fields(self):
+            only = one.metadata["only"]
+            if only is not None and getattr(self, only[0]) not in only[1]:
+                found.add(one.name)
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Return all settings in plain values."""
         plain = self.features if isinstance(self.features, str) else self.feature_kind().to_dict()

@@ -374,7 +374,10 @@ class IndexSearchBody(
     expand: CountOrZero | None = Field(None, description="Bits in which lists may differ (slices)")
     admit: CountOrZero | None = Field(None, description="Bits up to which lists add candidates")
     rerank: CountOrZero | None = Field(None, description="Candidates to compare (slices)")
-    cull: str | None = Field(None, description="Which candidates to compare (slices)")
+    cull: Literal["pessimistic", "optimistic", "both"] | None = Field(
+        None, description="Which candidates to compare, by the distances that a score allows: at "
+        "worst, at best, or both (slices)",
+    )  # fmt: skip
     probe: Count | None = Field(None, description="Clusters to read (clusters)")
 
 

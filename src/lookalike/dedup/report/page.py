@@ -236,9 +236,7 @@ def _timing(result: TextResult) -> str:
 
 def _settings(result: TextResult, command: Sequence[str] | None) -> str:
     settings, columns = result.settings, result.columns
-    unused = {"bits", "radius"} if settings.by_bands else {"permutations"}
-    if not settings.by_signatures:
-        unused.add("radius")
+    unused = settings.idle | ({"bits", "radius"} if settings.by_bands else {"permutations"})
     shown = [
         (name, _value(value), False)
         for name, value in settings.to_dict().items()

@@ -126,10 +126,8 @@ def _told(settings: DedupSettings, *, chosen: bool) -> dict[str, Any]:
     """
     told = {}
     for one in fields(settings):
-        value, only = getattr(settings, one.name), one.metadata["only"]
-        idle = only is not None and getattr(settings, only[0]) not in only[1]
-        idle = idle or (one.name == "radius" and not settings.by_signatures)
-        if not idle and value is not None and value != one.default:
+        value = getattr(settings, one.name)
+        if one.name not in settings.idle and value is not None and value != one.default:
             told[one.name] = value
     for name in list(told):
         others = {other: value for other, value in told.items() if other != name}
