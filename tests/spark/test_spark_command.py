@@ -15,6 +15,7 @@ from lookalike.corpora import Problems, open_corpus, write_table
 from lookalike.shown import counted
 from support.cases.spark_corpora import mixed_corpus
 from support.running.refusals import refused
+from support.running.written_rows import json_rows
 
 
 def test_lines_stay_as_they_are(
@@ -58,6 +59,38 @@ def test_lines_stay_as_they_are(
     for option in ("-o", "--pairs"):
         message = refused(["dedup", "nowhere.jsonl", *engine, option, str(out)], capsys)
         assert "exists already" in message
+
+
+@pytest.mark.parametrize("pages", [False, True])
+def test_annotated_numbers_are_numbers(
+    session: Any,
+    cluster: LoopbackSpark,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    pages: bool,
+) -> None:
+    """Annotated lines are those of the local job, with the row; values keep their types."""
+    texts = mixed_corpus(60)
+    if pages:
+        texts = [f"<html><body><article><p>{text}</p></article></body></html>" for text in texts]
+    rows = [
+        {"id": f"n{at}", "text": text, "n": at, "share": at / 4, "tags": ["a", "b"], "none": None}
+        for at, text in enumerate(texts)
+    ]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    command = ["dedup", str(tmp_path / "in.jsonl"), "--annotate", "--quiet"]
+    command += ["--html", "text"] if pages else []
+    assert main([*command, "-o", str(tmp_path / "local.jsonl")]) == 0
+    engine = ["--engine", f"spark={cluster.url}", "-o", str(tmp_path / "out")]
+    assert main([*command, *engine]) == 0
+    local = {row["id"]: row for row in json_rows(tmp_path / "local.jsonl")}
+    found = json_rows(tmp_path / "out")
+    assert len(found) == len(local) == 60
+    for row in found:
+        expected = local[row["id"]]
+        names = {name for name in expected if expected[name] is not None} if pages else expected
+        assert {name: row[name] for name in names} == {name: expected[name] for name in names}
+        assert row["n"] == row["row"]
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "text"])

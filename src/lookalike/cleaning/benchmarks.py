@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import TEXT_GUESSES, id_column, id_strings, text_strings
@@ -142,13 +139,3 @@ def _benchmark(name: str, source: Any, columns: Sequence[str] | None, first: int
         pa.chunked_array(ids, kind).combine_chunks(),
         first,
     )
-
-
-def item_places(
-    benchmarks: Sequence[Benchmark], items: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the benchmark of each item, and its row there."""
-    firsts = np.array([one.first for one in benchmarks], np.int64)
-    of = np.searchsorted(firsts, items, "right") - 1
-    # Behind benchmarks without items, which begin at the same number.
-    return of.astype(np.int64), (items - firsts[of]).astype(np.int64)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.checks import flag, one_of, share, thread_count, whole_number
-from lookalike.cleaning.benchmarks import Benchmark, item_places, open_benchmarks
+from lookalike.cleaning.benchmarks import Benchmark, open_benchmarks
 from lookalike.cleaning.contamination_result import ContaminatedDocument, Contamination, Evidence
-from lookalike.corpora import Corpus, Problems, open_corpus
+from lookalike.corpora import Problems, open_corpus
 from lookalike.corpora.base import limited, pa
 from lookalike.corpora.columns import find_columns, text_strings
 from lookalike.dedup.kinds import chosen
 from lookalike.dedup.old import is_collection, opened_collection, write_texts
+from lookalike.dedup.pairs import Ints
 from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import text_batches
 from lookalike.jobs.context import JobProgress
@@ -80,12 +82,119 @@ class ContaminationSettings:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in idle}
 
 
+@dataclass(frozen=True, eq=False)
+class ItemSearch:
+    """Looks for the items of benchmarks in texts; the items are compiled when first needed."""
+
+    settings: ContaminationSettings
+    names: list[str]
+    """Of benchmarks."""
+    firsts: Ints
+    """The numbers of their first items."""
+    texts: Any
+    """Of all items, as Arrow."""
+    ids: Any
+
+    @classmethod
+    def of(cls, benchmarks: Sequence[Benchmark], settings: ContaminationSettings) -> ItemSearch:
+        """Return what looks for the items of these benchmarks."""
+        kind = pa.large_string()
+        return cls(
+            settings,
+            [one.name for one in benchmarks],
+            np.array([one.first for one in benchmarks], np.int64),
+            pa.chunked_array([one.texts for one in benchmarks], kind).combine_chunks(),
+            pa.chunked_array([one.ids for one in benchmarks], kind).combine_chunks(),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker gets, which compiles the items itself."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @cached_property
+    def items(self) -> _native.BenchmarkItems:
+        """The items, compiled."""
+        (documents,) = text_batches(self.texts, None)
+        return _native.BenchmarkItems(
+            documents,
+            RULES.index(self.settings.rule),
+            self.settings.ngram,
+            self.settings.shortest,
+            self.settings.min_share,
+            self.settings.gap,
+        )
+
+    def found(
+        self, texts: Any, ids: Callable[[], Any], first: int, threads: int
+    ) -> list[ContaminatedDocument]:
+        """Return which texts, an Arrow array, contain items.
+
+        `ids` returns their ids, and `first` is the row of the first.
+        """
+        if not len(texts):
+            return []
+        (documents,) = text_batches(texts, None)
+        hits = self.items.find(documents, threads)
+        return list(self._told(hits, documents, texts, ids(), first)) if len(hits[0]) else []
+
+    def _told(
+        self, hits: Any, documents: _native.Documents, texts: Any, ids: Any, first: int
+    ) -> Iterator[ContaminatedDocument]:
+        rows, numbers, longest, shares, offsets, begins, ends = hits
+        # Behind benchmarks without items, which begin at the same number.
+        of = np.searchsorted(self.firsts, numbers, "right") - 1
+        range_rows = np.tile(np.repeat(rows, np.diff(offsets)), 2).astype(np.int64)
+        range_bytes = np.concatenate([begins, ends]).astype(np.int64)
+        by_place = np.lexsort((range_bytes, range_rows))
+        characters = np.empty(len(by_place), np.int64)
+        characters[by_place] = _native.characters_at(
+            documents, range_rows[by_place], range_bytes[by_place]
+        )
+        begins, ends = np.split(characters, 2)
+        order = np.argsort(rows, kind="stable")
+        different, starts = np.unique(rows[order], return_index=True)
+        for row, hits_of_row in zip(different.tolist(), np.split(order, starts[1:]), strict=True):
+            text = str(texts[row].as_py())
+            evidence = []
+            ranges: list[tuple[int, int]] = []
+            for at in hits_of_row.tolist():
+                own = list(
+                    zip(
+                        begins[offsets[at] : offsets[at + 1]].tolist(),
+                        ends[offsets[at] : offsets[at + 1]].tolist(),
+                        strict=True,
+                    )
+                )
+                ranges += own
+                begin, end = own[0][0], own[-1][1]
+                shown = text[max(0, begin - _CONTEXT) : min(end + _CONTEXT, begin + _EXCERPT)]
+                evidence.append(
+                    Evidence(
+                        benchmark=self.names[of[at]],
+                        item=str(self.ids[int(numbers[at])].as_py()),
+                        number=int(numbers[at]),
+                        words=int(longest[at]),
+                        share=round(float(shares[at]), 6),
+                        characters=(begin, end),
+                        passage=shown,
+                    )
+                )
+            cuts = cut_ranges(text, ranges, int(self.settings.margin or 0))
+            new = _without(text, cuts) if self.settings.action == "cut" else None
+            yield ContaminatedDocument(first + row, str(ids[row].as_py()), evidence, cuts, new)
+
+
+def opened_items(
+    given: Any, columns: Any, settings: ContaminationSettings
+) -> tuple[list[Benchmark], ItemSearch]:
+    """Read benchmarks, of which these columns are looked for."""
+    benchmarks = open_benchmarks(given, [columns] if isinstance(columns, str) else columns)
+    return benchmarks, ItemSearch.of(benchmarks, settings)
+
+
 def run_decontamination(options: dict[str, Any]) -> Contamination:
     """Look for the items, with the arguments of `lookalike.cleaning.decontaminate`."""
     settings = ContaminationSettings(**chosen(options, ContaminationSettings))
-    columns = options["columns"]
-    if isinstance(columns, str):
-        columns = [columns]
     skip_bad, threads = flag("skip_bad", options["skip_bad"]), thread_count(options["threads"])
     steps = JobProgress(listener(options["progress"]))
     with ExitStack() as left:
@@ -97,32 +206,23 @@ def run_decontamination(options: dict[str, Any]) -> Contamination:
             corpus.max_document = whole_number("max_document", options["max_document"], at_least=1)
         found = find_columns(corpus, options["text"], options["id"])
         with steps.timed("benchmarks"):
-            benchmarks = open_benchmarks(options["benchmarks"], columns)
-            texts = pa.chunked_array([one.texts for one in benchmarks], pa.large_string())
-            (documents,) = text_batches(texts, None)
-            items = _native.BenchmarkItems(
-                documents,
-                RULES.index(settings.rule),
-                settings.ngram,
-                settings.shortest,
-                settings.min_share,
-                settings.gap,
-            )
+            benchmarks, search = opened_items(options["benchmarks"], options["columns"], settings)
+            skipped = search.items.skipped
         identity, problems = corpus.identity(), Problems(skip_bad)
         limits = (None, threads)
         with steps.timed("find"), limited(*limits):
             hits: list[ContaminatedDocument] = []
             rows = 0
-            for count, some in _contaminated(
-                corpus, found, problems, items, benchmarks, settings, threads, steps
-            ):
-                hits += some
-                rows += count
+            for batch in corpus.read(found.names, problems):
+                texts = text_strings(batch.column(0), found.text, corpus).fill_null("")
+                hits += search.found(texts, partial(found.ids, batch, rows), rows, threads)
+                rows += len(texts)
+                steps.step("find", corpus.done)
             corpus.check_identity(identity)
         return Contamination(
             settings=settings,
             benchmarks=benchmarks,
-            skipped_items=items.skipped,
+            skipped_items=skipped,
             document_count=rows,
             contaminated=hits,
             seconds=dict(steps.seconds),
@@ -145,86 +245,6 @@ def _collection_file(given: Any, left: ExitStack) -> Path:
                 Said("source"), " is a collection that keeps no texts; give the documents instead"
             )
         return path
-
-
-def _contaminated(
-    corpus: Corpus,
-    columns: Any,
-    problems: Problems,
-    items: _native.BenchmarkItems,
-    benchmarks: Sequence[Benchmark],
-    settings: ContaminationSettings,
-    threads: int,
-    steps: JobProgress,
-) -> Iterator[tuple[int, list[ContaminatedDocument]]]:
-    """Yield the number of documents of each batch, and those that contain items."""
-    first = 0
-    for batch in corpus.read(columns.names, problems):
-        texts = text_strings(batch.column(0), columns.text, corpus).fill_null("")
-        found: list[ContaminatedDocument] = []
-        if len(texts):
-            (documents,) = text_batches(texts, None)
-            hits = items.find(documents, threads)
-            if len(hits[0]):
-                ids = columns.ids(batch, first)
-                found = list(_found(hits, documents, texts, ids, first, benchmarks, settings))
-        first += len(texts)
-        yield len(texts), found
-        steps.step("find", corpus.done)
-
-
-def _found(
-    hits: Any,
-    documents: _native.Documents,
-    texts: Any,
-    ids: Any,
-    first: int,
-    benchmarks: Sequence[Benchmark],
-    settings: ContaminationSettings,
-) -> Iterator[ContaminatedDocument]:
-    rows, numbers, longest, shares, offsets, begins, ends = hits
-    of, places = item_places(benchmarks, numbers)
-    range_rows = np.tile(np.repeat(rows, np.diff(offsets)), 2).astype(np.int64)
-    range_bytes = np.concatenate([begins, ends]).astype(np.int64)
-    by_place = np.lexsort((range_bytes, range_rows))
-    characters = np.empty(len(by_place), np.int64)
-    characters[by_place] = _native.characters_at(
-        documents, range_rows[by_place], range_bytes[by_place]
-    )
-    begins, ends = np.split(characters, 2)
-    order = np.argsort(rows, kind="stable")
-    different, starts = np.unique(rows[order], return_index=True)
-    for row, hits_of_row in zip(different.tolist(), np.split(order, starts[1:]), strict=True):
-        text = str(texts[row].as_py())
-        evidence = []
-        ranges: list[tuple[int, int]] = []
-        for at in hits_of_row.tolist():
-            own = list(
-                zip(
-                    begins[offsets[at] : offsets[at + 1]].tolist(),
-                    ends[offsets[at] : offsets[at + 1]].tolist(),
-                    strict=True,
-                )
-            )
-            ranges += own
-            begin, end = own[0][0], own[-1][1]
-            benchmark = benchmarks[of[at]]
-            evidence.append(
-                Evidence(
-                    benchmark=benchmark.name,
-                    item=str(benchmark.ids[int(places[at])].as_py()),
-                    number=int(numbers[at]),
-                    words=int(longest[at]),
-                    share=round(float(shares[at]), 6),
-                    characters=(begin, end),
-                    passage=text[max(0, begin - _CONTEXT) : min(end + _CONTEXT, begin + _EXCERPT)],
-                )
-            )
-        cuts = cut_ranges(text, ranges, int(settings.margin or 0))
-        new = None
-        if settings.action == "cut":
-            new = _without(text, cuts)
-        yield ContaminatedDocument(first + row, str(ids[row].as_py()), evidence, cuts, new)
 
 
 def cut_ranges(text: str, ranges: Sequence[tuple[int, int]], margin: int) -> list[tuple[int, int]]:

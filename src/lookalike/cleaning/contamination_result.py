@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -69,6 +70,11 @@ class ContaminatedDocument(Displayed):
     new_text: str | None
     """The text without these, with the action "cut"."""
 
+    @property
+    def items_text(self) -> str:
+        """The items, such as "gsm8k.jsonl:17, mmlu.jsonl:4"."""
+        return ", ".join(f"{one.benchmark}:{one.item}" for one in self.evidence)
+
 
 @dataclass(frozen=True, repr=False)
 class BenchmarkCounts(Displayed):
@@ -91,27 +97,116 @@ class _Hit(Evidence):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Contamination(Tabular):
-    """Which documents contain items of benchmarks.
-
-    The table has a row for each document and item: `id`, `benchmark`, `item`, `words` (of the
-    longest common run), `share`, the characters of the document, and a `passage` of it.
-    """
+class FoundItems(ABC):
+    """What is known of the items that documents contain, on every engine."""
 
     settings: ContaminationSettings
     benchmarks: list[Benchmark]
     skipped_items: int
     """Items with too few words to be looked for."""
     document_count: int
-    contaminated: list[ContaminatedDocument]
     seconds: dict[str, float]
     warnings: list[str]
+    columns: Columns
+    problems: Problems
+
+    @property
+    @abstractmethod
+    def contaminated_count(self) -> int:
+        """The number of documents that contain an item."""
+
+    @property
+    @abstractmethod
+    def contaminated_items(self) -> Ints:
+        """Numbers of items that some document contains, ascending."""
+
+    @property
+    @abstractmethod
+    def documents_having(self) -> Mapping[str, int]:
+        """The number of documents that contain items of a benchmark, for those that have any."""
+
+    @property
+    def about_documents(self) -> str:
+        """A note beside the number of documents."""
+        return columns_text(self.columns)
+
+    @property
+    def items(self) -> int:
+        """The number of items of all benchmarks."""
+        return sum(map(len, self.benchmarks))
+
+    def by_benchmark(self) -> Records[BenchmarkCounts]:
+        """Return counts for each benchmark."""
+        made = []
+        for benchmark in self.benchmarks:
+            first, last = benchmark.first, benchmark.first + len(benchmark)
+            begin, end = np.searchsorted(self.contaminated_items, [first, last]).tolist()
+            having = self.documents_having.get(benchmark.name, 0)
+            made.append(BenchmarkCounts(benchmark.name, len(benchmark), end - begin, having))
+        return Records(BenchmarkCounts, made)
+
+    def write_benchmark(self, path: str | Path, *, name: str | None = None) -> int:
+        """Write a benchmark without the items that some document contains; return how many.
+
+        `name` is needed if there are several benchmarks.
+        """
+        names = [one.name for one in self.benchmarks]
+        if name is None and len(names) == 1:
+            name = names[0]
+        benchmark = self.benchmarks[names.index(one_of("name", name, names))]
+        keep = np.ones(len(benchmark), np.bool_)
+        first = benchmark.first
+        own = self.contaminated_items
+        keep[own[(own >= first) & (own < first + len(benchmark))] - first] = False
+        with local_file(path, benchmark.corpus) as target:
+            return write_corpus(benchmark.corpus, target, keep=keep, identity=benchmark.identity)
+
+    def summary(self) -> str:
+        """Return counts and times, a line each, and a line for each benchmark."""
+        lines = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in about(self)]
+        lines += ["", f"  {'benchmark':<30} {'items':>9} {'contaminated':>13} {'documents':>10}"]
+        for one in self.by_benchmark():
+            name = escape_terminal(one.benchmark, 30)
+            lines.append(
+                f"  {name:<30} {one.items:>9,} {one.contaminated:>13,} {one.documents:>10,}"
+            )
+        lines += [f"\nwarning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return settings, counts, benchmarks, seconds and warnings in plain values."""
+        return {
+            "settings": self.settings.to_dict(),
+            "documents": self.document_count,
+            "contaminated": self.contaminated_count,
+            "items": self.items,
+            "contaminated_items": len(self.contaminated_items),
+            "skipped_items": self.skipped_items,
+            "benchmarks": [vars(one) for one in self.by_benchmark()],
+            "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
+            "warnings": list(self.warnings),
+            "bad_rows": self.problems.bad,
+            "left_out": dict(self.problems.left_out),
+        }
+
+    def read_counts(self) -> tuple[int, list[str]]:
+        """Return how many rows could not be read, and examples."""
+        return self.problems.left_out_count, self.problems.examples
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Contamination(FoundItems, Tabular):
+    """Which documents contain items of benchmarks.
+
+    The table has a row for each document and item: `id`, `benchmark`, `item`, `words` (of the
+    longest common run), `share`, the characters of the document, and a `passage` of it.
+    """
+
+    contaminated: list[ContaminatedDocument]
     source: Corpus
     source_identity: list[Any] | None
-    columns: Columns
     skip_bad: bool = False
     limits: tuple[int | None, int | None] = (None, None)
-    problems: Problems
     made: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __len__(self) -> int:
@@ -134,29 +229,26 @@ class Contamination(Tabular):
             keep[self.rows] = False
         return keep
 
-    @property
-    def items(self) -> int:
-        """The number of items of all benchmarks."""
-        return sum(map(len, self.benchmarks))
-
     @cached_property
     def contaminated_items(self) -> Ints:
         """Numbers of items that some document contains, ascending."""
         return np.unique(np.array([found.number for _, found in self._hits], np.int64))
 
-    def by_benchmark(self) -> Records[BenchmarkCounts]:
-        """Return counts for each benchmark."""
-        documents: dict[str, set[int]] = defaultdict(set)
-        for one, found in self._hits:
-            documents[found.benchmark].add(one.row)
-        made = []
-        for benchmark in self.benchmarks:
-            first, last = benchmark.first, benchmark.first + len(benchmark)
-            begin, end = np.searchsorted(self.contaminated_items, [first, last]).tolist()
-            count = end - begin
-            having = len(documents[benchmark.name])
-            made.append(BenchmarkCounts(benchmark.name, len(benchmark), count, having))
-        return Records(BenchmarkCounts, made)
+    @property
+    def contaminated_count(self) -> int:
+        """The number of documents that contain an item."""
+        return len(self.contaminated)
+
+    @cached_property
+    def documents_having(self) -> Mapping[str, int]:
+        """The number of documents that contain items of a benchmark, for those that have any."""
+        pairs = {(found.benchmark, one.row) for one, found in self._hits}
+        return Counter(benchmark for benchmark, _ in pairs)
+
+    @property
+    def about_documents(self) -> str:
+        """A note beside the number of documents."""
+        return self.source.unit or ("" if self.source.fixed_columns else super().about_documents)
 
     def item_text(self, number: int) -> str:
         """Return the text of an item, by its number among all."""
@@ -198,60 +290,12 @@ class Contamination(Tabular):
             batches = (self._columns(begin, begin + _AT_A_TIME) for begin in begins)
             return write_table(map(arrow_batch, batches), target)
 
-    def write_benchmark(self, path: str | Path, *, name: str | None = None) -> int:
-        """Write a benchmark without the items that some document contains; return how many.
-
-        `name` is needed if there are several benchmarks.
-        """
-        names = [one.name for one in self.benchmarks]
-        if name is None and len(names) == 1:
-            name = names[0]
-        benchmark = self.benchmarks[names.index(one_of("name", name, names))]
-        keep = np.ones(len(benchmark), np.bool_)
-        first = benchmark.first
-        own = self.contaminated_items
-        keep[own[(own >= first) & (own < first + len(benchmark))] - first] = False
-        with local_file(path, benchmark.corpus) as target:
-            return write_corpus(benchmark.corpus, target, keep=keep, identity=benchmark.identity)
-
     def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
         """Write one self-contained HTML file that shows documents and items side by side."""
         from lookalike.cleaning.report.page import write_contamination
 
         with local_file(path, self.source) as target:
             write_contamination(self, target, command)
-
-    def summary(self) -> str:
-        """Return counts and times, a line each, and a line for each benchmark."""
-        lines = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in about(self)]
-        lines += ["", f"  {'benchmark':<30} {'items':>9} {'contaminated':>13} {'documents':>10}"]
-        for one in self.by_benchmark():
-            name = escape_terminal(one.benchmark, 30)
-            lines.append(
-                f"  {name:<30} {one.items:>9,} {one.contaminated:>13,} {one.documents:>10,}"
-            )
-        lines += [f"\nwarning: {warning}" for warning in self.warnings]
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return settings, counts, benchmarks, seconds and warnings in plain values."""
-        return {
-            "settings": self.settings.to_dict(),
-            "documents": self.document_count,
-            "contaminated": len(self.contaminated),
-            "items": self.items,
-            "contaminated_items": len(self.contaminated_items),
-            "skipped_items": self.skipped_items,
-            "benchmarks": [vars(one) for one in self.by_benchmark()],
-            "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
-            "warnings": list(self.warnings),
-            "bad_rows": self.problems.bad,
-            "left_out": dict(self.problems.left_out),
-        }
-
-    def read_counts(self) -> tuple[int, list[str]]:
-        """Return how many rows could not be read, and examples."""
-        return self.problems.left_out_count, self.problems.examples
 
     def _between(self, begin: int, end: int) -> list[ContaminatedDocument]:
         first, last = np.searchsorted(self.rows, [begin, end]).tolist()
@@ -266,7 +310,7 @@ class Contamination(Tabular):
     def _added(self, begin: int, end: int) -> dict[str, Any]:
         by = [""] * (end - begin)
         for one in self._between(begin, end):
-            by[one.row - begin] = ", ".join(f"{e.benchmark}:{e.item}" for e in one.evidence)
+            by[one.row - begin] = one.items_text
         return {
             "contaminated": pa.array([bool(one) for one in by], pa.bool_()),
             "contaminated_by": pa.array(by, pa.string()),
@@ -294,15 +338,14 @@ _ACTIONS: Mapping[str, str] = {
 }
 
 
-def about(result: Contamination) -> list[tuple[str, str, str]]:
+def about(result: FoundItems) -> list[tuple[str, str, str]]:
     """Return the facts about a result: name, value and note."""
-    settings, found = result.settings, result.contaminated
-    about_text = "" if result.source.fixed_columns else columns_text(result.columns)
+    settings = result.settings
     action = _ACTIONS[settings.action].format(margin=settings.margin)
     contaminated = len(result.contaminated_items)
     lines = [
-        ("documents", f"{result.document_count:,}", result.source.unit or about_text),
-        ("contaminated", f"{len(found):,}", action),
+        ("documents", f"{result.document_count:,}", result.about_documents),
+        ("contaminated", f"{result.contaminated_count:,}", action),
         ("benchmark items", f"{result.items:,}", rule_text(settings)),
         ("found items", f"{contaminated:,}", share_text(contaminated, result.items)),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -322,6 +322,15 @@ def chosen_rows(
     return found
 
 
+def refuse_twice(name: str, added: Iterable[str], columns: Iterable[str]) -> None:
+    """Refuse to add columns that rows have already; `name` says whose rows."""
+    twice = sorted(set(added) & set(columns))
+    if twice:
+        raise ArgumentError(
+            f"{name} already has a column {twice[0]!r}, which would be added; rename it first"
+        )
+
+
 @dataclass
 class KeptRows:
     """The rows of a corpus that are to be kept, counted as they pass."""
@@ -336,12 +345,8 @@ class KeptRows:
     _position: int = 0
 
     def __post_init__(self) -> None:
-        twice = sorted(set(self.added(0, 0)) & set(self.corpus.columns())) if self.added else []
-        if twice:
-            raise ArgumentError(
-                f"{self.corpus.name} already has a column {twice[0]!r}, which would be added; "
-                "rename it first"
-            )
+        if self.added:
+            refuse_twice(self.corpus.name, self.added(0, 0), self.corpus.columns())
 
     def next(self, count: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """Return which of the next `count` rows are kept, and the columns that are added to all."""

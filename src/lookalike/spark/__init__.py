@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from lookalike.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from lookalike.spark.contamination import SparkContamination as SparkContamination
+    from lookalike.spark.contamination import decontaminate as decontaminate
     from lookalike.spark.incoming import incoming_links as incoming_links
     from lookalike.spark.job import dedup as dedup
     from lookalike.spark.result import SparkDedup as SparkDedup
@@ -23,6 +25,7 @@ else:
     __all__, __getattr__, __dir__ = lazy_names(
         globals(),
         {
+            "lookalike.spark.contamination": "SparkContamination decontaminate",
             "lookalike.spark.incoming": "incoming_links",
             "lookalike.spark.job": "dedup",
             "lookalike.spark.result": "SparkDedup",

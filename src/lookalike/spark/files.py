@@ -7,18 +7,28 @@ they are, byte for byte, as in the local job.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns
+from lookalike.corpora.base import (
+    Corpus,
+    Problems,
+    Rows,
+    chosen_columns,
+    compute,
+    pa,
+    refuse_twice,
+)
 from lookalike.corpora.columns import find_columns, id_column
 from lookalike.corpora.formats import FORMATS, format_of
+from lookalike.corpora.formats.json_lines import extended_line, line_with_value
+from lookalike.dedup.pairs import Flags
 from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.shown import escape_terminal
-from lookalike.spark.packed import sql
+from lookalike.spark.packed import Batches, map_arrow, sql
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
 _READERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -46,7 +56,7 @@ def session_of(master: str | None) -> Any:
 
     session = optional_module("pyspark.sql", "--engine spark", extra="spark").SparkSession
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = session.builder.appName("lookalike dedup")
+    builder = session.builder.appName("lookalike")
     try:
         return (builder if master is None else builder.master(master)).getOrCreate()
     except Exception as error:
@@ -95,6 +105,29 @@ class StreamedRows(Corpus):
         """Return None: whether it is the same another time is not known."""
 
 
+def with_texts(batch: Rows, name: str, mask: Flags, texts: Any) -> Rows:
+    """Return rows of which some have other texts; and if there are lines, other lines."""
+    at = batch.schema.names.index(name)
+    column = batch.column(at)
+    new = compute.replace_with_mask(column, pa.array(mask), texts.cast(column.type))
+    batch = batch.set_column(at, name, new)
+    if LINE not in batch.schema.names:
+        return batch
+    at = batch.schema.names.index(LINE)
+    lines = batch.column(at)
+    old = lines.filter(pa.array(mask)).to_pylist()
+    changed = [
+        line_with_value(name, line, text) for line, text in zip(old, texts.to_pylist(), strict=True)
+    ]
+    new = compute.replace_with_mask(lines, pa.array(mask), pa.array(changed, lines.type))
+    return batch.set_column(at, LINE, new)
+
+
+def check_added(frame: Any, names: Sequence[str]) -> None:
+    """Refuse to add columns that are there."""
+    refuse_twice("the DataFrame", names, frame.columns)
+
+
 @dataclass(frozen=True)
 class SparkCorpus:
     """A corpus as a frame: with all its columns, or lines beside the needed columns."""
@@ -104,6 +137,8 @@ class SparkCorpus:
     text: str | None
     id: str | None
     bad: int
+    names: tuple[str, ...] = ()
+    """All columns."""
 
     @classmethod
     def read(
@@ -115,15 +150,14 @@ class SparkCorpus:
         text: str | None,
         id: str | None,
         order: str | None,
-        whole: bool,
         skip_bad: bool,
         html: str | None = None,
         old: bool = False,
     ) -> SparkCorpus:
         """Open a corpus.
 
-        With `whole`, or if one of them is `html`, all columns are read, and no lines. Columns of an
-        `old` corpus need not have these names.
+        If one of its columns is `html`, all of them are read, and no lines. Columns of an `old`
+        corpus need not have these names.
         """
         format = format or format_of(PurePosixPath(path))  # type: ignore[arg-type]
         if format not in _READERS:
@@ -143,27 +177,36 @@ class SparkCorpus:
             if old:
                 text, id = (name if name in names else None for name in (text, id))
             corpus = StreamedRows(names, name=escape_terminal(path))
+            kinds = {}
             if html is not None and html in names:
-                whole, id = True, id_column(corpus, id)
+                id = id_column(corpus, id)
+                kinds = {one.name: one.dataType for one in spark.read.json(path).schema}
             else:
                 columns = find_columns(corpus, text, id, order)
                 text, id = columns.text, columns.id
-            wanted = dict.fromkeys([*(names if whole else ()), text, id, order])
-            fields = [name for name in wanted if name is not None]
+            wanted = dict.fromkeys([*(names if kinds else ()), text, id, order])
+            fields = {
+                name: None if name in (text, html) else kinds.get(name)
+                for name in wanted
+                if name is not None
+            }
             parsed, bad = _parsed(lines, fields, path, skip_bad)
             read = [sql.col(f"row.`{name}`").alias(name) for name in fields]
-            frame = parsed.select(*([] if whole else [LINE]), *read)
-            return cls(frame, format, text, id, bad)
+            frame = parsed.select(*([] if kinds else [LINE]), *read)
+            return cls(frame, format, text, id, bad, tuple(names))
 
-    def write(self, frame: Any, path: str) -> None:
-        """Write rows to a new folder, in the format of the corpus.
+    def write(self, frame: Any, path: str, added: Sequence[str] = ()) -> None:
+        """Write rows to a new folder, in the format of the corpus; lines get the `added` columns.
 
         Parts of JSON Lines are called .jsonl where renaming costs nothing. Elsewhere they keep the
         names that Spark gives them, .txt or .json; `lookalike dedup` reads both.
         """
         writer, options = _READERS[self.format]
         if LINE in frame.columns:
-            frame, writer = frame.select(LINE), "text"
+            refuse_twice("the corpus", added, self.names)
+            frame, writer = frame.select(LINE, *added), "text"
+            if added:
+                frame = map_arrow(frame, _extended_lines, f"{LINE} string")
         elif writer == "text" and len(frame.columns) > 1:
             writer = "json"
         with _spark_errors(path, "cannot be written"):
@@ -209,6 +252,17 @@ def _rename_parts(spark: Any, path: str) -> None:
                 break
 
 
+def _extended_lines(batches: Batches) -> Iterator[Any]:
+    """Add the columns behind the first one to the lines that this has."""
+    for batch in batches:
+        names = batch.schema.names[1:]
+        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        lines = [
+            extended_line(line, dict(zip(names, row, strict=True)))[:-1] for line, *row in rows
+        ]
+        yield pa.record_batch({LINE: pa.array(lines, pa.string())})
+
+
 def _columns(lines: Any) -> list[str]:
     names: dict[str, None] = {}
     for row in lines.limit(_LINES_LOOKED_AT).collect():
@@ -218,11 +272,15 @@ def _columns(lines: Any) -> list[str]:
     return list(names)
 
 
-def _parsed(lines: Any, fields: list[str], path: str, skip_bad: bool) -> tuple[Any, int]:
-    """Return lines that are objects, with these fields as `row`, and how many others there are."""
+def _parsed(lines: Any, fields: Mapping[str, Any], path: str, skip_bad: bool) -> tuple[Any, int]:
+    """Return lines that are objects, with these fields as `row`, and how many others there are.
+
+    Fields without a type are read as text.
+    """
     from pyspark.sql.types import StringType, StructField, StructType
 
-    schema = StructType([StructField(name, StringType()) for name in [*fields, _BAD]])
+    kinds = {**fields, _BAD: None}
+    schema = StructType([StructField(name, kind or StringType()) for name, kind in kinds.items()])
     how = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD}
     row = sql.from_json("value", schema, how).alias("row")
     parsed = lines.select(sql.col("value").alias(LINE), row)

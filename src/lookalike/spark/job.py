@@ -27,6 +27,7 @@ from lookalike.spark.positions import Numbering, Piece, is_old, numbered_columns
 from lookalike.spark.prefixes import alone_positions, propose_by_prefixes
 from lookalike.spark.propose import Proposed
 from lookalike.spark.rarity import count_features
+from lookalike.spark.result import ANNOTATED as ANNOTATED
 from lookalike.spark.result import ResultRows, SparkDedup
 from lookalike.spark.signing import LENGTHS, SIGNED, SignedTable, sign_rows
 from lookalike.spark.sources import (

@@ -36,6 +36,10 @@ COUNTED = (
 """The counts that Spark knows; the others of `DedupCounts` keep their defaults."""
 
 
+ANNOTATED = ("row", "group_id", "duplicate_of", "similarity")
+"""The columns that annotated rows have more than others."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SparkDedup(Summarized):
     """The kept rows, the dropped rows, and why. Its frames can be read until `close`.

@@ -53,11 +53,11 @@ _UNNAMED = StreamedRows([])
 
 def documents_of(column: Any) -> tuple[_native.Documents, Ints]:
     """Return a column of text as the core reads it, and the bytes of each; a null has none."""
-    texts, ends = _texts_of(column)
+    texts, ends = texts_of(column)
     return native_documents(texts), np.diff(ends)
 
 
-def _texts_of(column: Any) -> tuple[Any, Ints]:
+def texts_of(column: Any) -> tuple[Any, Ints]:
     """Return a column as texts, of which none is null, and where their bytes begin and end."""
     texts = text_strings(column, "text", _UNNAMED)
     if texts.null_count:
@@ -72,7 +72,7 @@ def sign_rows(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     for (file, start, partition), row, batch, key in pieces_of(batches):
         for begin in range(0, len(batch), _DOCUMENTS_A_ROW):
             some = batch.slice(begin, _DOCUMENTS_A_ROW)
-            texts, ends = _texts_of(some.column(0))
+            texts, ends = texts_of(some.column(0))
             documents, lengths = native_documents(texts), np.diff(ends)
             signatures = signer.sign(documents, threads=1)
             enough = signer.with_features(
@@ -92,7 +92,7 @@ def sign_rows(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
                 brief=found.short,
                 texts=found.documents,
                 fingerprints=[_fingerprints(texts, ends)],
-                values=[_values(settings, some, lengths).tobytes()],
+                values=[deciding_values(settings, some, lengths).tobytes()],
                 enough=[enough.astype(np.uint8).tobytes()],
                 signatures=[signatures.tobytes()],
             )
@@ -106,7 +106,7 @@ def _fingerprints(texts: Any, ends: Ints) -> bytes:
     )
 
 
-def _values(settings: DedupSettings, batch: Any, lengths: Ints) -> Ints:
+def deciding_values(settings: DedupSettings, batch: Any, lengths: Ints) -> Ints:
     """Return what decides which document is kept, before the position does: the least is."""
     rule = settings.keep_rule.partition(":")[0]
     if rule in ("first", "last"):

@@ -388,7 +388,6 @@ class OldFiles:
             text=new.text,
             id=new.id,
             order=None,
-            whole=False,
             skip_bad=self.skip_bad,
             html=html,
             old=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from lookalike.cleaning import decontaminate
 from lookalike.cleaning.contamination import (
@@ -15,8 +16,11 @@ from lookalike.cleaning.contamination import (
     NGRAM,
     RULES,
     SHORTEST,
+    ContaminationSettings,
 )
 from lookalike.cli import common, row_jobs
+from lookalike.cli.engines import SparkRun, add_engine, on_spark
+from lookalike.cli.parser import Parser
 from lookalike.cli.terminal import check_read_once
 from lookalike.progress import progress_bars
 
@@ -75,13 +79,21 @@ The file of --hits has one row per document and item:
 """
 
 
+def add(parser: Parser) -> None:
+    """Declare the engine."""
+    add_engine(parser)
+
+
 def run(options: argparse.Namespace) -> None:
     """Look for the items, write the outputs, print the summary."""
-    check_read_once(options.input)
     named = [] if options.columns is None else options.columns.split(",")
     columns = [name.strip() for name in named if name.strip()] or None
-    corpus = common.corpus_of(options.input, options)
     inputs = [options.benchmarks] if options.benchmarks.is_file() else []
+    if on_spark(options):
+        _run_on_spark(options, columns, inputs)
+        return
+    check_read_once(options.input)
+    corpus = common.corpus_of(options.input, options)
     row_jobs.check_outputs(options, corpus, {"--hits": options.hits})
     common.check_output("--clean-benchmark", options.clean_benchmark, [*corpus.files, *inputs])
     for option in ("output", "hits", "report"):
@@ -104,3 +116,34 @@ def run(options: argparse.Namespace) -> None:
         }
         written = row_jobs.finish(options, result, more, progress)
     row_jobs.tell(options, result, written)
+
+
+def _run_on_spark(
+    options: argparse.Namespace, columns: list[str] | None, inputs: list[Path]
+) -> None:
+    """Run the job on Spark, write the outputs, print the summary."""
+    ContaminationSettings(**{name: getattr(options, name) for name in _CHOSEN})
+    common.check_output("--clean-benchmark", options.clean_benchmark, inputs)
+    run = SparkRun.start(options, ("output", "hits"))
+    from lookalike.spark import contamination
+
+    with contamination.decontaminate(
+        run.corpus.frame,
+        options.benchmarks,
+        **{name: getattr(options, name) for name in _CHOSEN},
+        columns=columns,
+        text=run.corpus.text,
+        id=run.corpus.id,
+    ) as found:
+        kind, rows = "documents", (options.output, lambda: found.documents, ())
+        if options.annotate or options.action == "mark":
+            kind = "annotated documents" if options.annotate else kind
+            rows = (options.output, lambda: found.annotated, contamination.ADDED)
+        written = run.write(options, {"hits": (options.hits, lambda: found.hits, ()), kind: rows})
+        if options.clean_benchmark is not None:
+            if not options.dry_run:
+                found.write_benchmark(options.clean_benchmark)
+            written["clean benchmark"] = str(options.clean_benchmark)
+        found.seconds.update(run.seconds)
+        found.problems.bad = run.corpus.bad
+        row_jobs.tell(options, found, written)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import re
 import shlex
 import sys
 import time
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import is_address, whole_number, without_secret
 from lookalike.cli import common, kinds
-from lookalike.cli.parser import ADVANCED, BETWEEN, Parser, refuse_given
+from lookalike.cli.engines import SparkRun, add_engine, check_folders, on_spark
+from lookalike.cli.parser import BETWEEN, Parser, refuse_given
 from lookalike.cli.terminal import (
     check_read_once,
     is_standard,
@@ -174,14 +174,7 @@ def add(parser: Parser) -> None:
         metavar="ACTION",
         help="move DIR, trash, hardlink or symlink the dropped files; `lookalike undo` undoes it",
     )
-    parser.group(ADVANCED).add_argument(
-        "--engine",
-        type=_engine,
-        default=("local", None),
-        metavar="NAME",
-        help="local, or spark[=MASTER] for an Apache Spark cluster, such as "
-        "spark=spark://HOST:7077; -o is then a new folder (default: local)",
-    )
+    add_engine(parser)
 
 
 def _action(text: str) -> tuple[str, Path | None]:
@@ -195,16 +188,6 @@ def _action(text: str) -> tuple[str, Path | None]:
     if action == "move" and (not folder or folder.startswith("-")):
         raise ArgumentError(Said("apply"), " move needs a folder: --apply move DIR")
     return action, Path(folder) if folder else None
-
-
-def _engine(text: str) -> tuple[str, str | None]:
-    """Return the engine that an option names, and its master."""
-    name, _, master = text.partition("=")
-    if name not in ("local", SPARK) or (name == "local" and master):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not an engine; expected local, spark, or spark=MASTER"
-        )
-    return name, master or None
 
 
 def run(options: argparse.Namespace) -> None:
@@ -261,8 +244,7 @@ def _run(options: argparse.Namespace) -> None:
     refuse(kind, typed, vars(options))
     if kind == TEXT:
         common.check_settings(options)
-    if options.engine[0] == SPARK:
-        refuse(SPARK, typed, vars(options))
+    if on_spark(options):
         _run_on_spark(options)
         return
     source: Corpus | list[Path]
@@ -612,28 +594,17 @@ def _write_items(write: Callable[..., int], in_place: bool, path: Path) -> None:
 def _run_on_spark(options: argparse.Namespace) -> None:
     """Run the job on Spark, write the outputs, print the summary."""
     settings = common.settings_of(options)
-    DedupSettings(**settings)  # before anything starts
-    _check_spark(options)
+    order = DedupSettings(**settings).keep_column  # before anything starts
+    check_folders(options, _FOLDERS)
     from lookalike.spark import job
-    from lookalike.spark.files import SparkCorpus, check_new, session_of
-    from lookalike.spark.sources import OldFiles
+    from lookalike.spark.sources import OldFiles, check_old
 
-    start = time.perf_counter()
-    spark = session_of(options.engine[1])
-    started = time.perf_counter() - start
-    for output in (options.output, options.pairs):
-        if output is not None:
-            check_new(spark, _address(str(output)))
-    corpus = SparkCorpus.read(
-        spark,
-        options.input[0],
-        order=DedupSettings(**settings).keep_column,
-        whole=options.annotate,
-        **{name: getattr(options, name) for name in ("format", "text", "id", "skip_bad", "html")},
-    )
     old = None
     if options.against is not None:
+        check_old(str(options.against))
         old = OldFiles(str(options.against), options.format, options.skip_bad)
+    run = SparkRun.start(options, _FOLDERS, order, options.html)
+    corpus = run.corpus
     found = job.dedup(
         corpus.frame,
         text=corpus.text,
@@ -641,28 +612,21 @@ def _run_on_spark(options: argparse.Namespace) -> None:
         against=old,
         html=options.html,
         page_limits=options.page_limits,
-        work=None if options.work is None else _address(str(options.work)),
+        work=run.work,
         **vars(common.filters_of(options)),
         **settings,
     )
     bad = corpus.bad + (0 if old is None else old.bad)
     with found:
-        start = time.perf_counter()
-        outputs = {}
         if options.pairs is not None:
             _check_pair_count(found.counts.verified_pairs, options)
-            outputs["pairs"] = (options.pairs, found.pairs)
-        if options.output is not None:
-            kind = "annotated documents" if options.annotate else "kept documents"
-            rows = found.annotated if options.annotate else found.kept
-            outputs[kind] = (options.output, rows)
-        written = {kind: _address(str(path)) for kind, (path, _) in outputs.items()}
-        for kind, (_, rows) in outputs.items():
-            if not options.dry_run:
-                corpus.write(rows, written[kind])
-        seconds = {"start": started, **found.seconds}
-        if written:
-            seconds["write"] = time.perf_counter() - start
+        kind, rows = "kept documents", (options.output, lambda: found.kept, ())
+        if options.annotate:
+            kind = "annotated documents"
+            rows = (options.output, lambda: found.annotated, job.ANNOTATED)
+        frames = {"pairs": (options.pairs, lambda: found.pairs, ()), kind: rows}
+        started, written = dict(run.seconds), run.write(options, frames)
+        seconds = {**started, **found.seconds, **run.seconds}
     counts = replace(found.counts, bad_rows=bad)
     found = replace(found, counts=counts, seconds=seconds)
     _tell(options, found, written, bad_rows=bad)
@@ -672,6 +636,10 @@ def _run_on_spark(options: argparse.Namespace) -> None:
         warn(f"{counted(bad, 'bad line')} left out")
 
 
+_FOLDERS = ("output", "pairs")
+"""Options that name new folders with the engine Spark."""
+
+
 def _check_pair_count(count: int, options: argparse.Namespace) -> None:
     limit = DEFAULT_LIMIT if options.max_pairs is None else options.max_pairs
     if count > limit:
@@ -679,26 +647,3 @@ def _check_pair_count(count: int, options: argparse.Namespace) -> None:
             f"there are {count:,} pairs, more than --max-pairs {limit:,}; raise it, leave out "
             "--exact to pair equal texts with their first only, or use --annotate instead"
         )
-
-
-def _check_spark(options: argparse.Namespace) -> None:
-    """Refuse inputs and outputs that Spark does not have."""
-    from lookalike.spark.sources import check_old
-
-    if len(options.input) != 1 or options.input[0] == "-":
-        raise ArgumentError(
-            "--engine spark reads one input: a file, a folder, or a pattern such as "
-            "'s3a://bucket/{a,b}/*.parquet'"
-        )
-    if options.annotate and options.output is None:
-        raise ArgumentError(Said("--annotate"), " needs a folder to write to: -o FOLDER")
-    for name in ("output", "pairs"):
-        if str(getattr(options, name)) == "-":
-            raise ArgumentError(Said(name), " is -; with --engine spark expected a new folder")
-    if options.against is not None:
-        check_old(str(options.against))
-
-
-def _address(path: str) -> str:
-    """Return an address as it was typed: a path has lost one of its slashes."""
-    return re.sub(r"^([a-z][a-z0-9+.-]+):/(?=[^/])", r"\1://", path)

@@ -128,8 +128,8 @@ class JsonLinesCorpus(LineCorpus):
     def copy_rows(self, rows: KeptRows, target: Target) -> int:
         """Write lines as they are, with the added keys."""
         with self.open_output(target, is_json=True) as file:
-            replaced = partial(_with_value, rows.replaced[0]) if rows.replaced else None
-            return copy_lines(file, self.lines(rows.problems), rows, _extended, replaced)
+            replaced = partial(line_with_value, rows.replaced[0]) if rows.replaced else None
+            return copy_lines(file, self.lines(rows.problems), rows, extended_line, replaced)
 
     def place_of(self, row: int) -> str:
         """Return the file and the line of a row; blank lines are not rows."""
@@ -259,7 +259,7 @@ def _reason(text: str) -> str:
     return "it has invalid values, or is nested too deeply"
 
 
-def _extended(line: str, added: dict[str, Any]) -> str:
+def extended_line(line: str, added: dict[str, Any]) -> str:
     """Return the text of a JSON object with keys added at its end; the rest is unchanged."""
     inside = line.rstrip().removesuffix("}").rstrip()
     inside = inside.removesuffix(",").rstrip()  # DuckDB takes objects that end so
@@ -267,7 +267,7 @@ def _extended(line: str, added: dict[str, Any]) -> str:
     return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
 
 
-def _with_value(key: str, line: str, text: str) -> str:
+def line_with_value(key: str, line: str, text: str) -> str:
     """Return the text of a JSON object with another value of a key; the rest is unchanged."""
     scan = json.JSONDecoder(strict=False).raw_decode
     parts, copied, at = [], 0, _SPACE.match(line, line.index("{") + 1).end()  # type: ignore[union-attr]
