@@ -50,10 +50,32 @@ class Pieces {
         count_ += !has(piece);
         words_[piece / 64] |= std::uint64_t{1} << piece % 64;
     }
-    std::size_t count() const { return count_; }
+    // Adds pieces in their order, until there are `most`. They are counted only if need be.
+    void add(std::span<const std::uint16_t> pieces, std::size_t most) {
+        if (this->most() + pieces.size() <= most) {
+            for (const std::size_t piece : pieces)
+                words_[piece / 64] |= std::uint64_t{1} << piece % 64;
+            uncounted_ += pieces.size();
+            return;
+        }
+        for (const std::size_t piece : pieces)
+            if (count() < most)
+                add(piece);
+    }
+    std::size_t count() {
+        if (uncounted_ != 0) {
+            count_ = 0;
+            for (const std::uint64_t word : words_)
+                count_ += static_cast<std::size_t>(std::popcount(word));
+            uncounted_ = 0;
+        }
+        return count_;
+    }
+    // As many as there may be at most.
+    std::size_t most() const { return count_ + uncounted_; }
     void clear() {
         std::fill(words_.begin(), words_.end(), 0);
-        count_ = 0;
+        count_ = uncounted_ = 0;
     }
 
     // Adds pieces as a bag has them. Bytes that are not pieces are safe, and add some others.
@@ -69,16 +91,31 @@ class Pieces {
 
   private:
     std::vector<std::uint64_t> words_;
-    std::size_t count_ = 0;
+    std::size_t count_ = 0, uncounted_ = 0;
+};
+
+// A word of at most 16 bytes as it was written, and what it adds to a bag: most words of a document
+// were in one before. `parts` of a compound and pieces are in lists that all known words share.
+struct KnownWord {
+    std::uint64_t first, second;  // its bytes, followed by zeros
+    std::uint64_t hash;
+    std::uint32_t parts, part_count;
+    std::uint32_t pieces, piece_count;
+    std::uint64_t text;   // the last text that had it
+    std::uint32_t place;  // of its entry there
 };
 
 struct BagScratch : text::WordScratch {
-    std::vector<std::uint64_t> hashes;
+    // Of the text: hashes times 2^24, plus how often each occurs. A hash may be there repeatedly.
+    std::vector<std::uint64_t> entries, sorted;
     std::vector<unsigned char> lowered;
     std::vector<unsigned char> run;  // characters of a script without spaces
     std::vector<std::size_t> ends;   // of the characters of a run or a word
     Pieces pieces;
-    text::HashMap<std::uint64_t> stems;  // hash of a word to hash of its stem, for frequent words
+    std::uint64_t texts = 0;
+    text::HashMap<KnownWord> known;
+    std::vector<std::uint64_t> parts;  // hashes
+    std::vector<std::uint16_t> known_pieces;
 };
 
 inline std::uint64_t entry_at(const std::uint8_t* from) {

@@ -183,7 +183,7 @@ def _print_words(answer: Answer, options: argparse.Namespace) -> None:
             continue
         metadata = escape_json(chosen) if chosen else ""
         line = f"{score:4.0%}  {escape_terminal(match.id)}  {metadata}".rstrip()
-        say(f"{line}  shares {escape_terminal(', '.join(shared))}")
+        say(f"{line}  shares the words {escape_terminal(', '.join(shared))}")
     if answer.no_match:
         warn(answer.no_match, kind="")
 

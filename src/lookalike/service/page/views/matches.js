@@ -1,7 +1,7 @@
 // A list of matches: similarity, metadata, the beginning of the text, and the words that differ.
 
 import { api } from "../api.js";
-import { beginning, counted, during, fill, h, percent, shown } from "../dom.js";
+import { beginning, counted, during, fill, h, number, percent, shown } from "../dom.js";
 import { diff } from "./diff.js";
 import { picture } from "./picture.js";
 import { placeText, preview, stretchOf } from "./preview.js";
@@ -34,30 +34,37 @@ function row(match, { name, link, bits, other, mine }) {
     if (told && opener.getAttribute("aria-expanded") === "true") fill(place, diff(told, other.id ?? "your text", match.id));
   });
   return h("li", { class: "match" },
-    h("div", { class: "head" }, h("a", { class: "id", href: here }, shown(match.id)), likeness(match, bits)),
+    h("div", { class: "head" }, h("a", { class: "id", href: here }, shown(match.id)), likeness(match)),
     preview(match.metadata?.preview, match.id, stretchOf(match.place)), picture(match.metadata, match.id),
     match.place ? h("p", { class: "soft place" }, placeText(match.place, mine)) : null,
     match.text ? h("p", { class: match.place ? "passage" : "begin" }, excerpt(match)) : null,
     tags(match.metadata),
-    h("div", { class: "actions" }, other && typeof match.text === "string" ? opener : null, h("a", { href: here }, "Neighbors")),
+    h("div", { class: "actions" }, other && typeof match.text === "string" ? opener : null, h("a", { href: here }, "Neighbors"), details(match, bits)),
     place);
 }
 
-export function likeness(match, bits) {
-  if (match.words) return meter(match.score, `shares ${beginning(match.words.map(shown).join(", "), 60)}`, "Share of your words that the document has; rare words count more");
+/** How good a match is, as a bar and a percentage, and why. */
+function likeness(match) {
+  if (match.words) return meter(match.score, `shares the words ${beginning(match.words.map(shown).join(", "), 60)}`, "Share of your words that the document has; rare words count more");
   const share = Math.max(0, Math.min(1, match.similarity));
-  if (match.place) return meter(share, counted(match.votes, "vote"), "Share of the parts of the query that match");
+  return match.place ? meter(share, counted(match.votes, "vote"), "Share of the parts of the query that match") : meter(share);
+}
+
+/** The bits that the percentage was estimated from, on demand; null if it was not. */
+function details(match, bits) {
+  if (match.words || match.place) return null;
   // The similarity is computed from all bits, even if only some of them rank the matches.
-  const all = match.unmasked ?? match.distance;
-  const far = `${all} of ${bits} bits differ${match.unmasked === undefined ? "" : `, ${match.distance} of those that rank the matches`}`;
-  return meter(share, `${counted(all, "bit")}${match.unmasked === undefined ? "" : `, ${match.distance} ranked`}`, far);
+  const masked = match.unmasked !== undefined;
+  const all = `${number(masked ? match.unmasked : match.distance)} of ${counted(bits, "bit")} differ`;
+  return h("details", {}, h("summary", {}, "Details"),
+    h("p", { class: "soft" }, `${all}${masked ? `, ${number(match.distance)} of those that rank the matches` : ""}.`));
 }
 
 /** A share from 0 to 1 as a bar and a percentage, and what it is made of. */
 function meter(share, detail, title) {
   return h("div", { class: "likeness", title },
     h("div", { class: share >= 0.8 ? "bar near" : "bar", "aria-hidden": "true" }, h("i", { style: { width: `${100 * share}%` } })),
-    h("span", {}, percent(share), h("span", { class: "soft" }, ` · ${detail}`)));
+    h("span", {}, percent(share), detail ? h("span", { class: "soft" }, ` · ${detail}`) : null));
 }
 
 export function tags(metadata) {

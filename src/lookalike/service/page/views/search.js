@@ -41,15 +41,15 @@ export async function searchView(place, { collection, name, link, signal }) {
     }, asked.signal));
     if (answer === undefined) return;
     const passed = Math.round(performance.now() - start), count = answer.matches.length;
-    const told = count ? which(count, now, answer) : answer.no_match ? sentence(answer.no_match) : await during(found, () => nothing(name, now, given, asked.signal, collection.parts));
+    const told = answer.no_match ? sentence(answer.no_match) : count ? which(count, now, answer) : await during(found, () => nothing(name, now, given, asked.signal, collection.parts));
     if (told === undefined) return;
-    fill(found, count ? [
-      h("p", { class: "soft" }, `${told} · ${passed} ms`),
-      answer.no_match ? h("p", {}, sentence(answer.no_match)) : null,
+    const list = count ? [
       h("p", { class: "soft" }, answer.by === "words" ? `Percentages: the share of your words that a document has; rare words count more.${unknown(answer)}`
-        : `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text is short, so matches are ranked only by the bits that its words determine; the last number counts the differing bits among these." : ""}`),
+        : `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text is short, so matches are ranked only by the bits that its words determine." : ""}`),
       matchList(answer.matches, { name, link, bits: collection.bits, other: signs ? { text: now.text } : null, signal }),
-    ] : h("p", {}, told));
+    ] : null;
+    fill(found, answer.no_match || !count ? h("p", { class: "told" }, told) : h("p", { class: "soft" }, `${told} · ${passed} ms`),
+      list && answer.no_match ? h("details", {}, h("summary", {}, "Show the nearest documents anyway"), list) : list);
     say(told);
   };
   const form = h("form", { class: "card drop", onsubmit: search },
@@ -67,7 +67,7 @@ export async function searchView(place, { collection, name, link, signal }) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) search();
   });
   fill(place, h("h1", {}, "Search"),
-    h("p", { class: "soft" }, `${shown(name)}: ${counted(collection.documents, "document")}, signatures of ${number(collection.bits)} bits`),
+    h("p", { class: "soft" }, `${shown(name)}: ${counted(collection.documents, "document")}`),
     form, found);
   if (before.text) await search();
   else text.focus({ preventScroll: true });
