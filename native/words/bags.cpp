@@ -220,7 +220,9 @@ KnownWord* known_word(const unsigned char* word, std::size_t length, WordKind ki
         return nullptr;  // another word has the same hash
     const std::size_t size = lower_word(word, length, scratch);
     const unsigned char* const lowered = scratch.lowered.data();
-    known = {.first = first, .second = second, .hash = hash_of(lowered, size, kind)};
+    known.first = first;
+    known.second = second;
+    known.hash = hash_of(lowered, size, kind);
     known.parts = static_cast<std::uint32_t>(scratch.parts.size());
     each_part(word, lowered, length, kind,
               [&](std::uint64_t hash) { scratch.parts.push_back(hash); });
