@@ -177,16 +177,18 @@ def _recall(name: str, kind: str, pictures: Sequence[Callable[[], Any]]) -> Qual
 
 def recall_table(result: QualityResult) -> str:
     """Return recall by change, a column for each hash."""
-    lines = list(next(iter(result.quality.values())))
+    lines = dict.fromkeys(line for each in result.quality.values() for line in each)
     rows = [
-        (f"  {line}", *(_figure(line, each[line]) for each in result.quality.values()))
+        (f"  {line}", *(_figure(line, each.get(line)) for each in result.quality.values()))
         for line in lines
     ]
     heading = ("  change", *result.quality)
     return f"{result.name}: {result.title}\n{table(heading, rows)}"
 
 
-def _figure(line: str, value: float) -> str:
+def _figure(line: str, value: float | None) -> str:
+    if value is None:  # a line of other columns
+        return ""
     return f"{value:.0f}" if line == "radius" else f"{value:.4f}"
 
 
