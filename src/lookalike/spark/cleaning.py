@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from lookalike import _native
-from lookalike.checks import flag, whole_number
+from lookalike.checks import whole_number
 from lookalike.cleaning.result import CleanCounts, CleanedTexts, RemovedUnit, unit_text
 from lookalike.cleaning.settings import UNITS, CleanSettings
 from lookalike.common_passages.results import word_places
@@ -288,7 +288,6 @@ class _CleanedRows:
 
     def removed(self, with_text: bool) -> Any:
         """Return the removed ranges, with ids."""
-        flag("with_text", with_text)
         names = ["id", "begin", "end", "words", "copy_of", "copy_begin", "copy_end"]
         if with_text:
             names.append("text")
@@ -300,7 +299,7 @@ class _CleanedRows:
         found = self.rounds.found[0]
         for more in self.rounds.found[1:]:
             found = found.union(more)
-        pieces = self.work.keep(map_arrow(found, _piece_rows, _PIECES, self.plan.unit_name))
+        pieces = self.work.keep(map_arrow(found, _piece_rows, _PIECES))
         on = ["copy", "round", "first", "last"]
         rows = pieces.join(self._copies(pieces), on)
         for name, column in (("id", "position"), ("copy_of", "copy")):
@@ -425,36 +424,30 @@ def _pieces(batch: Any) -> tuple[np.ndarray[Any, Any], Ints]:
     return np.frombuffer(b"".join(parts), PIECE), np.repeat(np.arange(len(parts)), counts)
 
 
-def _piece_rows(unit: str | None, batches: Batches) -> Iterator[Any]:
+def _piece_rows(batches: Batches) -> Iterator[Any]:
     """Yield the removed ranges of changed rows, as `_PIECES`."""
     for batch in batches:
         pieces, rows = _pieces(batch)
-        texts, _ = texts_of(batch.column("text"))
-        documents = native_documents(texts)
-        both = np.stack([pieces["begin"], pieces["end"]], axis=1).reshape(-1)
-        places = _native.characters_at(documents, np.repeat(rows, 2), both).reshape(-1, 2)
-        at = pa.array(rows)
+        if not len(pieces):
+            continue
+        texts, starts = texts_of(batch.column("text"))
+        both = np.stack([pieces["begin"], pieces["end"]], axis=1)
+        places = _native.characters_at(
+            native_documents(texts), np.repeat(rows, 2), both.reshape(-1)
+        ).reshape(-1, 2)
+        data = memoryview(texts.buffers()[2])
         removed = [
-            str(texts[row].as_py()).encode()[begin:end].decode()
-            for row, begin, end in zip(
-                rows.tolist(), pieces["begin"].tolist(), pieces["end"].tolist(), strict=True
-            )
+            str(data[begin:end], "utf-8") for begin, end in (both + starts[rows][:, None]).tolist()
         ]
+        columns = {"begin": places[:, 0], "end": places[:, 1], "words": pieces["words"]}
+        columns |= {"copy": pieces["copy"], "first": pieces["copy_begin"]}
+        columns |= {"last": pieces["copy_end"]}
+        at = pa.array(rows)
         yield pa.record_batch(
             {
                 "position": batch.column("position").take(at),
                 "round": batch.column("round").take(at),
-                "begin": pa.array(np.ascontiguousarray(places[:, 0])),
-                "end": pa.array(np.ascontiguousarray(places[:, 1])),
-                **{
-                    name: pa.array(np.ascontiguousarray(pieces[own]))
-                    for name, own in (
-                        ("words", "words"),
-                        ("copy", "copy"),
-                        ("first", "copy_begin"),
-                        ("last", "copy_end"),
-                    )
-                },
+                **{name: pa.array(np.array(column)) for name, column in columns.items()},
                 "text": pa.array(removed, pa.string()),
             }
         )
@@ -486,46 +479,53 @@ def _copy_places(unit: str | None, batches: Batches) -> Iterator[Any]:
         return
     rows = table.sort_by([("position", "ascending"), ("kind", "ascending")])
     columns = [rows[name].to_pylist() for name in _ASKED_NAMES[1:]]
-    text = ""
-    gone: list[tuple[int, int, int]] = []
-    words: dict[int, tuple[list[int], list[int]]] = {}
+    document = _Places("")
     made: dict[str, list[int]] = {name.split()[0]: [] for name in _COPIES.split(", ")}
-    for kind, position, number, first, last, given in zip(*columns, strict=True):
+    for kind, position, number, first, last, text in zip(*columns, strict=True):
         if kind == _TEXT:
-            text, gone, words = given or "", [], {}
+            document = _Places(text or "")
         elif kind == _RANGE:
-            gone.append((number, first, last))
+            document.gone.append((number, first, last))
         else:
-            if unit is not None:
-                place = _unit_place(text, unit, first)
+            if unit is None:
+                place = document.words(number, first, last)
             else:
-                if number not in words:
-                    before = [(begin, end) for of, begin, end in gone if of < number]
-                    words[number] = _words_left(text, before)
-                begins, ends = words[number]
-                place = begins[first], ends[last - 1]
+                place = document.unit(UNITS.index(unit), first)
             for name, value in zip(made, (position, number, first, last, *place), strict=True):
                 made[name].append(value)
     yield rows_of(_COPIES, **made)
 
 
-def _unit_place(text: str, unit: str, byte: int) -> tuple[int, int]:
-    """Return the characters of the unit that begins at a byte."""
-    data = text.encode()
-    begins = _native.units(native_documents(pa.array([text], pa.large_string())), UNITS.index(unit))
-    next = int(np.searchsorted(begins, byte, "right"))
-    end = len(data) if next == len(begins) else int(begins[next])
-    begin = len(data[:byte].decode())
-    return begin, begin + len(data[byte:end].decode())
+class _Places:
+    """Where words and units of a text are, in characters."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._data = np.frombuffer(text.encode(), np.uint8)
+        self._starts = np.flatnonzero(self._data & 0xC0 != 0x80)
+        self.gone: list[tuple[int, int, int]] = []
+        """A round, and the bytes that it removed."""
+        self._words: dict[int, tuple[Ints, Ints]] = {}
+        self._units: Ints | None = None
+        """Where they begin, and the end, in bytes."""
 
-def _words_left(text: str, gone: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Return the characters of the words that are in no range of bytes."""
-    begins, ends = word_places(text)
-    data = np.frombuffer(text.encode(), np.uint8)
-    characters = np.flatnonzero(data & 0xC0 != 0x80)
-    removed = np.zeros(len(data), np.bool_)
-    for first, last in gone:
-        removed[first:last] = True
-    left = ~removed[characters[begins]]
-    return begins[left].tolist(), ends[left].tolist()
+    def words(self, number: int, first: int, last: int) -> tuple[int, int]:
+        """Return the place of words, numbered as before a round."""
+        if number not in self._words:
+            begins, ends = word_places(self._text)
+            removed = np.zeros(len(self._data), np.bool_)
+            for of, begin, end in self.gone:
+                removed[begin:end] |= of < number
+            left = ~removed[self._starts[begins]]
+            self._words[number] = begins[left], ends[left]
+        begins, ends = self._words[number]
+        return int(begins[first]), int(ends[last - 1])
+
+    def unit(self, unit: int, byte: int) -> tuple[int, int]:
+        """Return the place of the unit that begins at a byte."""
+        if self._units is None:
+            document = native_documents(pa.array([self._text], pa.large_string()))
+            self._units = np.append(_native.units(document, unit), len(self._data))
+        end = self._units[np.searchsorted(self._units, byte, "right")]
+        begin, after = np.searchsorted(self._starts, [byte, end]).tolist()
+        return begin, after

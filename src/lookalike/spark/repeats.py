@@ -300,45 +300,62 @@ class Choice:
         return records, positions
 
 
-def grouped(
-    records: NDArray[Any], by: tuple[str, ...], last: bool
-) -> tuple[NDArray[Any], Ints, Ints]:
-    """Return a record for each group of equal fingerprints, and the order and the group of each.
+def _order(records: NDArray[Any], by: tuple[str, ...]) -> Ints:
+    """Return the order of records by these columns, of which the first is `first`, then by place.
 
-    The other place is the `last`, or the second. Places of records are counted once.
+    Most records come in the order of places, and nearly no fingerprints share their first half.
     """
-    order = np.lexsort([records[name] for name in (*reversed(_PLACE), *reversed(by))])
+    value, document, word = (records[name] for name in _PLACE)
+    ahead, equal = value[1:] > value[:-1], value[1:] == value[:-1]
+    for column in (document, word):
+        ahead = ahead | (equal & (column[1:] > column[:-1]))
+        equal = equal & (column[1:] == column[:-1])
+    if (ahead | equal).all():
+        order = np.argsort(records["first"], kind="stable")
+    else:
+        order = np.lexsort((word, document, value))
+        order = order[np.argsort(records["first"][order], kind="stable")]
+    same = np.ones(max(0, len(records) - 1), np.bool_)
+    for name in by:
+        column = records[name][order]
+        if (same & (column[1:] < column[:-1])).any():
+            return np.lexsort([records[one] for one in (*reversed(_PLACE), *reversed(by))])
+        same &= column[1:] == column[:-1]
+    return order
+
+
+def grouped(
+    records: NDArray[Any], by: tuple[str, ...], last: bool, *, once: bool = False
+) -> tuple[NDArray[Any], Ints, Ints]:
+    """Return a record for each group that is equal in these columns, and the order and the group
+    of each.
+
+    The other place is the `last`, or the second. With `once`, records are places: documents are
+    counted once, and what one of them has twice is marked.
+    """
+    order = _order(records, by)
     records = records[order]
     new = np.zeros(len(records), np.bool_)
     new[:1] = True
     for name in by:
         new[1:] |= records[name][1:] != records[name][:-1]
+    if once:
+        again = ~new
+        again[1:] &= records["document"][1:] == records["document"][:-1]
+        records["documents"][again] = 0
+        records["flags"][again] |= TWICE
     begins = np.flatnonzero(new)
     made = records[begins]
     if len(made):
         for name, add in (("documents", np.add), ("places", np.add), ("flags", np.bitwise_or)):
             made[name] = add.reduceat(records[name], begins)
     ends = np.append(begins[1:], len(records))
-    other = ends - 1 if last else begins + 1
     has = ends - begins > 1
-    chosen = records[np.where(has, other, begins)]
+    other = np.where(has, ends - 1 if last else begins + 1, begins)
     for name, of in zip(_OTHER, _PLACE, strict=True):
-        made[name] = chosen[of]
+        made[name] = records[of][other]
     made["other_document"][~has] = -1
     return made, order, np.cumsum(new) - 1
-
-
-def _once_a_document(records: NDArray[Any]) -> NDArray[Any]:
-    """Count documents once, and mark what one of them has twice."""
-    order = np.lexsort([records[name] for name in ("word", "document", "second", "first")])
-    records = records[order]
-    again = np.zeros(len(records), np.bool_)
-    again[1:] = True
-    for name in ("first", "second", "document"):
-        again[1:] &= records[name][1:] == records[name][:-1]
-    records["documents"][again] = 0
-    records["flags"][again] |= TWICE
-    return records
 
 
 def send_anchors(plan: RepeatPlan, changed: Any, batches: Batches) -> Iterator[Any]:
@@ -378,8 +395,7 @@ def send_places(choice: Choice, batches: Batches) -> Iterator[Any]:
         records, _ = choice.records(some)
         if not len(records):
             continue
-        own = _once_a_document(records)
-        made, _, _ = grouped(own, ("first", "second", "bucket"), plan.words > 0)
+        made, _, _ = grouped(records, ("first", "second", "bucket"), plan.words > 0, once=True)
         yield from packed(made, (made["first"] % np.uint64(plan.tasks)).astype(np.int64), _PLACES)
 
 
@@ -491,12 +507,12 @@ def _removed(choice: Choice, told: NDArray[Any], some: Slice) -> Removals:
 
 def _found_at(told: NDArray[Any], records: NDArray[Any]) -> Ints:
     """Return where the fingerprints of records are in sorted ones; -1 where they are not."""
-    at = np.searchsorted(told["first"], records["first"])
-    last = len(told) - 1
+    firsts, seconds, last = *(told[name].copy() for name in ("first", "second")), len(told) - 1
+    at = np.searchsorted(firsts, records["first"])
     while True:
-        here = told[np.minimum(at, last)]
-        same = (at <= last) & (here["first"] == records["first"])
-        further = same & (here["second"] != records["second"])
+        here = np.minimum(at, last)
+        same = (at <= last) & (firsts[here] == records["first"])
+        further = same & (seconds[here] != records["second"])
         if not further.any():
             return np.where(same, at, -1)
         at = at + further
