@@ -152,7 +152,11 @@ def far_removals(**wrong: Any) -> None:
     """Cut one window of the first text, with one argument another one."""
     given: dict[str, Any] = {
         **dict.fromkeys(("places", "documents", "firsts"), longs(0)),
-        **{"own": longs(7, 8), "words": 2, "unit": 0, "boundary": 0, "threads": 1},
+        "own": longs(7, 8),
+        "words": 2,
+        "unit": 0,
+        "boundary": 0,
+        "threads": 1,
     }
     repeat_texts().far_removals(**{**given, **wrong})
 
@@ -401,6 +405,8 @@ MISFITS: dict[str, Callable[[], Any]] = {
         places=longs(2, 0), documents=longs(0, 0), firsts=longs(0, 0)
     ),
     "far_removals: own": lambda: far_removals(own=longs(7)),
+    "far_removals: no window": lambda: far_removals(places=longs(2)),
+    "far_removals: too long": lambda: far_removals(words=3),
     "far_removals: boundary": lambda: far_removals(boundary=5),
     "fingerprints: beyond": lambda: repeat_texts().fingerprints(longs(4), 1, 0, 1, 2, 1),
     "fingerprints: descending": lambda: repeat_texts().fingerprints(longs(2, 0), 1, 0, 1, 2, 1),

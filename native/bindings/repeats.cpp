@@ -352,6 +352,7 @@ void bind_repeats(nb::module_& module) {
                                                     static_cast<repeats::Boundary>(boundary),
                                                     threads, kCheckpoint);
                 });
+                expect(found.collisions == 0, "a place where no window begins");
                 return tuple_of(found.texts, found.begins, found.ends, found.words,
                                 found.copy_texts, found.copy_begins, found.copy_ends);
             },

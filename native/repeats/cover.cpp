@@ -169,6 +169,8 @@ class Coverer {
             if (choice_.words == 0)
                 units_.push_back({copies.places[at] - texts_.begin(number_), word, document,
                                   copies.words[at], -1});
+            else if (words_.size() - word < choice_.words)
+                ++removals.collisions;  // no window begins there
             else if (copies.documents[at] == own && copies.words[at] == static_cast<Position>(word))
                 mark_first_copy(word);
             else

@@ -65,7 +65,8 @@ Removals removals_of(const Texts& texts, Copies copies, const Choice& choice, Bo
 
 // The same for copies that are known to be equal, whose places ascend. Where one has several
 // firsts, they are in the order of documents. The columns of copies have documents, and numbers of
-// words up to one that is not included; of units the number and -1.
+// words up to one that is not included; of units the number and -1. A place where no window begins
+// is counted as a collision.
 Removals far_removals_of(const Texts& texts, const FarCopies& copies, const Choice& choice,
                          Boundary boundary, std::size_t threads,
                          const bits::Checkpoint& checkpoint);
