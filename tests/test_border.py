@@ -142,6 +142,25 @@ def group_pairs(**given: Any) -> None:
 
 LISTS = np.zeros(8 * 256, np.uint32)
 MARKS = np.ones(5, np.uint8)
+
+
+def repeat_texts() -> _native.RepeatTexts:
+    return _native.RepeatTexts(_native.Documents.from_list(["a b", "c"], 0), longs(0, 1))
+
+
+def far_removals(**wrong: Any) -> None:
+    """Cut one window of the first text, with one argument another one."""
+    given: dict[str, Any] = {
+        **dict.fromkeys(("places", "documents", "firsts"), longs(0)),
+        "own": longs(7, 8),
+        "words": 2,
+        "unit": 0,
+        "boundary": 0,
+        "threads": 1,
+    }
+    repeat_texts().far_removals(**{**given, **wrong})
+
+
 MISFITS: dict[str, Callable[[], Any]] = {
     "scan_nearest: width": lambda: _native.scan_nearest(
         ROWS, None, True, WIDE, 1, 1, np.zeros((2, 1), np.int64), ints(2, 1)
@@ -380,6 +399,18 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "json_columns: descending": lambda: _native.json_columns(
         np.frombuffer(b"{}", np.uint8), longs(2, 1), ["a"], 1
     ),
+    "far_removals: places": lambda: far_removals(places=longs(4)),
+    "far_removals: documents": lambda: far_removals(documents=longs()),
+    "far_removals: descending": lambda: far_removals(
+        places=longs(2, 0), documents=longs(0, 0), firsts=longs(0, 0)
+    ),
+    "far_removals: own": lambda: far_removals(own=longs(7)),
+    "far_removals: no window": lambda: far_removals(places=longs(2)),
+    "far_removals: too long": lambda: far_removals(words=3),
+    "far_removals: boundary": lambda: far_removals(boundary=5),
+    "fingerprints: beyond": lambda: repeat_texts().fingerprints(longs(4), 1, 0, 1, 2, 1),
+    "fingerprints: descending": lambda: repeat_texts().fingerprints(longs(2, 0), 1, 0, 1, 2, 1),
+    "fingerprints: unit": lambda: repeat_texts().fingerprints(longs(0), 0, 3, 1, 2, 1),
 }  # fmt: skip
 
 
@@ -392,6 +423,7 @@ def test_what_does_not_fit_is_refused(misfit: str) -> None:
 def test_what_fits_is_not() -> None:
     """The helpers above, with nothing changed: only the misfit makes them fail."""
     nearest()
+    far_removals()
     _native.slice_proofs(64, 8, 1, 1, ints(2) + 64, ints(2) - 1, np.zeros(2, np.uint8))
     flip_within(None)
     flip_within(np.zeros((5, 64), np.float32))

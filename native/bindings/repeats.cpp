@@ -2,6 +2,7 @@
 #include "bindings/module.hpp"
 #include "bindings/text.hpp"
 #include "repeats/cover.hpp"
+#include "repeats/fingerprints.hpp"
 #include "repeats/items.hpp"
 #include "repeats/windows.hpp"
 
@@ -24,6 +25,10 @@ struct RepeatTexts {
 
 std::vector<std::int64_t> vector_of(const IdArray& array) {
     return {array.data(), array.data() + array.size()};
+}
+
+std::span<const repeats::Position> positions_of(const IdArray& array) {
+    return {array.data(), array.size()};
 }
 
 repeats::Hashed hashed_of(const WordArray& hashes, const IdArray& positions) {
@@ -324,7 +329,51 @@ void bind_repeats(nb::module_& module) {
                 return columns_of(found);
             },
             "places"_a.noconvert(), "firsts"_a.noconvert(), "words"_a, "unit"_a, "boundary"_a,
-            "threads"_a);
+            "threads"_a)
+        .def(
+            "far_removals",
+            [](const RepeatTexts& self, const IdArray& places, const IdArray& documents,
+               const IdArray& firsts, const IdArray& own, std::size_t words, std::size_t unit,
+               std::size_t boundary, std::size_t threads) {
+                expect(places.size() == documents.size() && places.size() == firsts.size(),
+                       "copies of nothing");
+                expect_shape(own, {self.texts.size()}, "numbers of other texts");
+                expect_below(places, static_cast<std::size_t>(self.texts.total()),
+                             "positions behind the texts");
+                expect(std::is_sorted(places.data(), places.data() + places.size()),
+                       "positions that do not ascend");
+                expect(boundary <= static_cast<std::size_t>(repeats::Boundary::paragraph),
+                       "a boundary that is none");
+                const auto choice = choice_of(words, unit, 1, false, false);
+                const repeats::FarCopies copies{vector_of(places), vector_of(documents),
+                                                vector_of(firsts), vector_of(own)};
+                auto found = without_gil([&] {
+                    return repeats::far_removals_of(self.texts, copies, choice,
+                                                    static_cast<repeats::Boundary>(boundary),
+                                                    threads, kCheckpoint);
+                });
+                expect(found.collisions == 0, "a place where no window begins");
+                return tuple_of(found.texts, found.begins, found.ends, found.words,
+                                found.copy_texts, found.copy_begins, found.copy_ends);
+            },
+            "places"_a.noconvert(), "documents"_a.noconvert(), "firsts"_a.noconvert(),
+            "own"_a.noconvert(), "words"_a, "unit"_a, "boundary"_a, "threads"_a)
+        .def(
+            "fingerprints",
+            [](const RepeatTexts& self, const IdArray& positions, std::size_t words,
+               std::size_t unit, std::uint64_t first, std::uint64_t second, std::size_t threads) {
+                expect_below(positions, static_cast<std::size_t>(self.texts.total()),
+                             "positions behind the texts");
+                expect(std::is_sorted(positions.data(), positions.data() + positions.size()),
+                       "positions that do not ascend");
+                const auto choice = choice_of(words, unit, 1, false, false);
+                auto found = without_gil([&] {
+                    return repeats::fingerprints_of(self.texts, positions_of(positions), choice,
+                                                    {first, second}, threads, kCheckpoint);
+                });
+                return tuple_of(found.first, found.second, found.words);
+            },
+            "positions"_a.noconvert(), "words"_a, "unit"_a, "first"_a, "second"_a, "threads"_a);
 }
 
 }  // namespace lookalike::bindings

@@ -112,11 +112,19 @@ void add_copies(const Texts& texts, std::span<const Position> places, const Choi
 struct Run {
     std::size_t first, last;  // windows
     std::size_t text;
+    Position far;                        // number of the first word of a copy elsewhere, or -1
     WordReader own, other;               // behind the last window
-    std::vector<Position> begins, ends;  // of the words of the copy
+    std::vector<Position> begins, ends;  // of the words of a copy that is here
 
     bool goes_on(std::size_t window, Position copy) const {
-        return last + 1 == window && begins[window - first] == copy;
+        return last + 1 == window && begin_of(window - first) == copy;
+    }
+    // Where a word of the copy begins and ends.
+    Position begin_of(std::size_t word) const {
+        return far < 0 ? begins[word] : far + static_cast<Position>(word);
+    }
+    Position end_of(std::size_t word) const {
+        return far < 0 ? ends[word] : far + static_cast<Position>(word) + 1;
     }
 };
 
@@ -139,37 +147,100 @@ class Coverer {
                Removals& removals) {
         std::size_t word = 0;
         for (std::size_t at = 0; at < places.size(); ++at) {
-            const Position begin = spliced_.place_of(places[at] - texts_.begin(number_));
-            while (words_.begins[word] < begin)
-                ++word;
+            word = word_at(places[at], word);
             if (places[at] == firsts[at])
-                std::fill_n(first_copy_.begin() + static_cast<std::ptrdiff_t>(word), choice_.words,
-                            true);
+                mark_first_copy(word);
             else if (choice_.words != 0)
                 cover_window(word, firsts[at], removals);
             else
                 cover_unit(word, places[at], firsts[at], removals);
         }
+        remove(removals);
+    }
+
+    // The copies `begin` to `end`, which are in this text.
+    void cover_far(const FarCopies& copies, std::size_t begin, std::size_t end,
+                   Removals& removals) {
+        const std::int64_t own = copies.own[number_];
+        std::size_t word = 0;
+        for (std::size_t at = begin; at < end; ++at) {
+            word = word_at(copies.places[at], word);
+            const auto document = static_cast<std::size_t>(copies.documents[at]);
+            if (choice_.words == 0)
+                units_.push_back({copies.places[at] - texts_.begin(number_), word, document,
+                                  copies.words[at], -1});
+            else if (words_.size() - word < choice_.words)
+                ++removals.collisions;  // no window begins there
+            else if (copies.documents[at] == own && copies.words[at] == static_cast<Position>(word))
+                mark_first_copy(word);
+            else
+                cover_far_window(word, document, copies.words[at], copies.documents[at] == own);
+        }
+        remove(removals);
+    }
+
+  private:
+    std::size_t word_at(Position place, std::size_t word) const {
+        const Position begin = spliced_.place_of(place - texts_.begin(number_));
+        while (word + 1 < words_.size() && words_.begins[word] < begin)
+            ++word;
+        return word;
+    }
+
+    void mark_first_copy(std::size_t word) {
+        std::fill_n(first_copy_.begin() + static_cast<std::ptrdiff_t>(word), choice_.words, true);
+    }
+
+    void remove(Removals& removals) {
         if (choice_.words == 0)
             remove_units(removals);
         else
             remove_words(removals);
     }
 
-  private:
-    void cover_window(std::size_t window, Position first, Removals& removals) {
-        const std::size_t text = texts_.text_of(first);
-        const Position copy = first - texts_.begin(text);
+    // The run that a window goes on, or none.
+    std::size_t run_before(std::size_t window, std::size_t text, Position copy) {
         std::size_t run = kNone;
         for (std::size_t one = active_; one < runs_.size(); ++one)
             if (runs_[one].text == text && runs_[one].goes_on(window, copy))
                 run = one;
-        if (run == kNone) {
+        if (run == kNone)
             while (active_ < runs_.size() && runs_[active_].last + 1 < window)
                 ++active_;
+        return run;
+    }
+
+    void cover_far_window(std::size_t window, std::size_t document, Position copy, bool is_own) {
+        std::size_t run = run_before(window, document, copy);
+        if (run == kNone) {
+            const WordReader nothing({}, {}, 0);
+            runs_.push_back({window, window, document, copy, nothing, nothing, {}, {}});
+            run = runs_.size() - 1;
+        }
+        runs_[run].last = window;
+        const auto words = static_cast<Position>(choice_.words);
+        const auto own = static_cast<Position>(window);
+        if (is_own && copy < own + words && own < copy + words)
+            return;  // they overlap
+        take(window, run);
+    }
+
+    // Lets a run have the words of a window that no other has.
+    void take(std::size_t window, std::size_t run) {
+        for (std::size_t word = std::max(window, covered_); word < window + choice_.words; ++word)
+            run_of_[word] = run;
+        covered_ = window + choice_.words;
+    }
+
+    void cover_window(std::size_t window, Position first, Removals& removals) {
+        const std::size_t text = texts_.text_of(first);
+        const Position copy = first - texts_.begin(text);
+        std::size_t run = run_before(window, text, copy);
+        if (run == kNone) {
             runs_.push_back({window,
                              window,
                              text,
+                             -1,
                              WordReader(texts_.text(number_), texts_.removed(number_),
                                         spliced_.original(words_.begins[window])),
                              WordReader(texts_.text(text), texts_.removed(text), copy),
@@ -195,9 +266,7 @@ class Coverer {
             if (copy < own ? found.ends.back() > own : own_end >= copy)
                 return;  // they overlap
         }
-        for (std::size_t word = std::max(window, covered_); word < window + choice_.words; ++word)
-            run_of_[word] = run;
-        covered_ = window + choice_.words;
+        take(window, run);
     }
 
     static bool agrees(Run& run) {
@@ -310,8 +379,8 @@ class Coverer {
             while (run_of_[copied_end - 1] != run)
                 --copied_end;
             const Position to = word < last ? words_.begins[word] : range.end;
-            add(removals, {from, to}, word - begin, copy.text, copy.begins[copied - copy.first],
-                copy.ends[copied_end - 1 - copy.first]);
+            add(removals, {from, to}, word - begin, copy.text, copy.begin_of(copied - copy.first),
+                copy.end_of(copied_end - 1 - copy.first));
             begin = word;
             from = to;
             run = next;
@@ -426,6 +495,28 @@ Removals removals_of(const Texts& texts, Copies copies, const Choice& choice, Bo
                         listers[worker]);
         coverer.cover(std::span(copies.places).subspan(begin, length),
                       std::span(copies.firsts).subspan(begin, length), parts[part]);
+    });
+    Removals all;
+    for (const Removals& part : parts)
+        all.append(part);
+    return all;
+}
+
+Removals far_removals_of(const Texts& texts, const FarCopies& copies, const Choice& choice,
+                         Boundary boundary, std::size_t threads,
+                         const bits::Checkpoint& checkpoint) {
+    const std::size_t count = copies.places.size();
+    std::vector<std::size_t> begins;  // of texts
+    for (std::size_t at = 0; at < count; ++at)
+        if (at == 0 || texts.rank_of(copies.places[at]) != texts.rank_of(copies.places[at - 1]))
+            begins.push_back(at);
+    begins.push_back(count);
+    std::vector<Removals> parts(begins.size() - 1);
+    std::vector<WordLister> listers(std::max<std::size_t>(1, threads));
+    bits::share_out(parts.size(), threads, checkpoint, [&](std::size_t worker, std::size_t part) {
+        Coverer coverer(texts, choice, boundary, texts.text_of(copies.places[begins[part]]),
+                        listers[worker]);
+        coverer.cover_far(copies, begins[part], begins[part + 1], parts[part]);
     });
     Removals all;
     for (const Removals& part : parts)

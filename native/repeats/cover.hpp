@@ -16,6 +16,13 @@ struct Copies {
     std::vector<Position> places, firsts;
 };
 
+// Copies whose firsts are in documents that need not be here: the numbers of these, and the numbers
+// of words there (of units: whatever tells them apart). `own` has the document of each text.
+struct FarCopies {
+    std::vector<Position> places;
+    std::vector<std::int64_t> documents, words, own;
+};
+
 // Units that are removed somewhere: the first copy, in how many texts and places each is.
 struct UnitCounts {
     std::vector<Position> firsts;
@@ -55,5 +62,13 @@ struct Removals {
 // else. A unit with words of a first copy that are not repeated themselves is not extended.
 Removals removals_of(const Texts& texts, Copies copies, const Choice& choice, Boundary boundary,
                      std::size_t threads, const bits::Checkpoint& checkpoint);
+
+// The same for copies that are known to be equal, whose places ascend. Where one has several
+// firsts, they are in the order of documents. The columns of copies have documents, and numbers of
+// words up to one that is not included; of units the number and -1. A place where no window begins
+// is counted as a collision.
+Removals far_removals_of(const Texts& texts, const FarCopies& copies, const Choice& choice,
+                         Boundary boundary, std::size_t threads,
+                         const bits::Checkpoint& checkpoint);
 
 }  // namespace lookalike::repeats

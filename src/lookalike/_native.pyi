@@ -950,6 +950,26 @@ class RepeatTexts:
         boundary: int,
         threads: int,
     ) -> tuple[tuple[NDArray[np.int64], ...], int]: ...
+    def far_removals(
+        self,
+        places: NDArray[np.int64],
+        documents: NDArray[np.int64],
+        firsts: NDArray[np.int64],
+        own: NDArray[np.int64],
+        words: int,
+        unit: int,
+        boundary: int,
+        threads: int,
+    ) -> tuple[NDArray[np.int64], ...]: ...
+    def fingerprints(
+        self,
+        positions: NDArray[np.int64],
+        words: int,
+        unit: int,
+        first: int,
+        second: int,
+        threads: int,
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]: ...
 
 class BenchmarkItems:
     def __init__(

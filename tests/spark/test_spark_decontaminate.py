@@ -36,15 +36,14 @@ def corpus(count: int) -> tuple[list[str | None], dict[str, list[str]]]:
 
 
 @pytest.mark.parametrize(
-    ("partitions", "options"),
+    ("partitions", "named", "options"),
     [
-        (1, {"action": "cut", "margin": 3}),
-        (5, {"rule": "near", "action": "mark", "ngram": 3}),
-        (3, {"rule": "share", "ngram": 4, "min_share": 0.3}),
+        (1, True, {"action": "cut", "margin": 3}),
+        (5, False, {"rule": "near", "action": "mark", "ngram": 3}),
+        (3, True, {"rule": "share", "ngram": 4, "min_share": 0.3}),
     ],
 )
-@pytest.mark.parametrize("named", [True, False])
-def test_as_local(session: Any, partitions: int, options: dict[str, Any], named: bool) -> None:
+def test_as_local(session: Any, partitions: int, named: bool, options: dict[str, Any]) -> None:
     texts, benchmarks = corpus(150)
     rows: list[dict[str, Any]] = [{"id": f"id{at}", "text": text} for at, text in enumerate(texts)]
     frame = frame_of_texts(session, texts, partitions)
@@ -75,7 +74,7 @@ def test_as_local(session: Any, partitions: int, options: dict[str, Any], named:
 
 
 @pytest.mark.parametrize(
-    "more", [["--action", "cut"], ["--action", "mark"], ["--annotate"], ["--skip-bad"]]
+    "more", [["--action", "cut", "--skip-bad"], ["--action", "mark"], ["--annotate"]]
 )
 def test_lines(
     session: Any,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -69,7 +70,61 @@ class RemovedUnit(Displayed):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class CleanResult(Tabular):
+class CleanedTexts(ABC):
+    """What is known of removed text, on every engine."""
+
+    settings: CleanSettings
+    seconds: dict[str, float]
+    reused: tuple[str, ...] = ()
+    warnings: list[str]
+    columns: Columns
+
+    @property
+    @abstractmethod
+    def counts(self) -> CleanCounts:
+        """How much was removed."""
+
+    @property
+    @abstractmethod
+    def unit_count(self) -> int:
+        """The number of different units that were removed."""
+
+    @property
+    def about_documents(self) -> str:
+        """A note beside the number of documents."""
+        return columns_text(self.columns)
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Documents that were left out, by kind."""
+        return {}
+
+    def summary(self) -> str:
+        """Return counts and times, a line each."""
+        lines = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in about(self)]
+        lines += [f"\nwarning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return settings, counts, seconds, warnings and columns in plain values."""
+        return {
+            "settings": self.settings.to_dict(),
+            "counts": vars(self.counts),
+            "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
+            "reused": list(self.reused),
+            "warnings": list(self.warnings),
+            "columns": {"text": self.columns.text, "id": self.columns.id},
+            "left_out": dict(self.left_out),
+        }
+
+    def read_counts(self) -> tuple[int, list[str]]:
+        """Return how many rows could not be read, and examples."""
+        counts = self.counts
+        return counts.bad_rows + counts.binary_files + sum(self.left_out.values()), []
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class CleanResult(CleanedTexts, Tabular):
     """What was removed from a corpus, and where its first copy is.
 
     The table has a row for each removed range of text, by document and place: `id`, `begin`, `end`
@@ -79,7 +134,6 @@ class CleanResult(Tabular):
     occurs even earlier.
     """
 
-    settings: CleanSettings
     removals: Removals
     """Ranges of bytes."""
     unit_counts: UnitCounts
@@ -88,12 +142,8 @@ class CleanResult(Tabular):
     """Positions of documents from which something was removed, ascending."""
     words_left: Ints
     """The number of words that each of these has left."""
-    seconds: dict[str, float]
-    reused: tuple[str, ...] = ()
-    warnings: list[str]
     source: Corpus
     source_identity: list[Any] | None
-    columns: Columns
     skip_bad: bool = False
     limits: tuple[int | None, int | None] = (None, None)
     documents: DocumentTable
@@ -173,14 +223,10 @@ class CleanResult(Tabular):
         found, texts = self.unit_counts, self.documents.texts.documents
         order = np.lexsort((found.begins, found.documents, -found.place_counts))[:most]
         made = []
+        unit = UNITS.index(self.settings.unit or "line")
         for at in order.tolist():
             number = int(found.documents[at])
-            unit = UNITS.index(self.settings.unit or "line")
-            begins = _native.units(texts.part(number, number + 1), unit)
-            begin = int(found.begins[at])
-            end = int(np.searchsorted(begins, begin, "right"))
-            last = self.documents.texts.size(number) if end == len(begins) else int(begins[end])
-            text = self._bytes(number, begin, last).strip()
+            text = unit_text(texts.part(number, number + 1), unit, int(found.begins[at]))
             made.append(
                 RemovedUnit(text, int(found.document_counts[at]), int(found.place_counts[at]))
             )
@@ -225,30 +271,28 @@ class CleanResult(Tabular):
         with local_file(path, self.source) as target:
             write_report(self, target, command)
 
-    def summary(self) -> str:
-        """Return counts and times, a line each."""
-        lines = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in about(self)]
-        lines += [f"\nwarning: {warning}" for warning in self.warnings]
-        return "\n".join(lines)
+    @property
+    def unit_count(self) -> int:
+        """The number of different units that were removed."""
+        return len(self.unit_counts.documents)
+
+    @property
+    def about_documents(self) -> str:
+        """A note beside the number of documents."""
+        return self.source.unit or ("" if self.source.fixed_columns else super().about_documents)
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Documents that were left out, by kind."""
+        return self.documents.left_out
 
     def to_dict(self) -> dict[str, Any]:
         """Return settings, counts, seconds, warnings and columns in plain values."""
-        return {
-            "settings": self.settings.to_dict(),
-            "counts": vars(self.counts),
-            "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
-            "reused": list(self.reused),
-            "warnings": list(self.warnings),
-            "columns": {"text": self.columns.text, "id": self.columns.id},
-            "left_out": dict(self.documents.left_out),
-            "files_left_out": list(self.documents.files_left_out),
-        }
+        return {**super().to_dict(), "files_left_out": list(self.documents.files_left_out)}
 
     def read_counts(self) -> tuple[int, list[str]]:
         """Return how many rows could not be read, and examples."""
-        documents = self.documents
-        left_out = documents.bad + documents.binary + sum(documents.left_out.values())
-        return left_out, documents.examples
+        return super().read_counts()[0], self.documents.examples
 
     def _row(self, row: SupportsIndex) -> int:
         return whole_number("row", row, at_least=0, at_most=max(0, len(self.documents) - 1))
@@ -357,6 +401,14 @@ class CleanResult(Tabular):
         return {"documents": counts.documents, "changed": counts.changed, "words": counts.words}
 
 
+def unit_text(document: _native.Documents, unit: int, begin: int) -> str:
+    """Return the unit of the only text that begins at a byte, without space around it."""
+    begins = _native.units(document, unit)
+    end = int(np.searchsorted(begins, begin, "right"))
+    text = document.to_list()[0].encode()
+    return text[begin : None if end == len(begins) else int(begins[end])].decode().strip()
+
+
 def left_words(documents: DocumentTable, removals: Removals) -> tuple[Ints, Ints]:
     """Return the documents from which something was removed, and how many words each has left."""
     changed, first = np.unique(removals.documents, return_index=True)
@@ -371,15 +423,14 @@ def left_words(documents: DocumentTable, removals: Removals) -> tuple[Ints, Ints
     return changed, np.concatenate(counts).astype(np.int64) - removed
 
 
-def about(result: CleanResult) -> list[tuple[str, str, str]]:
+def about(result: CleanedTexts) -> list[tuple[str, str, str]]:
     """Return the facts about a result: name, value and note."""
     counts, settings = result.counts, result.settings
     unit = settings.unit or "run"
     kind = f"runs of {settings.words} words or more" if settings.unit is None else f"{unit}s"
     which = "and their first copies" if settings.every else "all but their first copies"
-    about_text = "" if result.source.fixed_columns else columns_text(result.columns)
     lines = [
-        ("documents", f"{counts.documents:,}", result.source.unit or about_text),
+        ("documents", f"{counts.documents:,}", result.about_documents),
         ("changed", f"{counts.changed:,}", share_text(counts.changed, counts.documents)),
         ("removed ranges", f"{counts.ranges:,}", f"{kind} that occur again, {which}"),
         ("removed words", f"{counts.words:,}", ""),
@@ -390,7 +441,7 @@ def about(result: CleanResult) -> list[tuple[str, str, str]]:
         ),
     ]
     if settings.unit is not None:
-        found = len(result.unit_counts.documents)
+        found = result.unit_count
         lines.insert(2, (f"different {unit}s", f"{found:,}", "that were removed somewhere"))
     if counts.dropped:
         note = f"left with fewer than {counted(int(settings.min_left), 'word')}"
@@ -403,7 +454,7 @@ def about(result: CleanResult) -> list[tuple[str, str, str]]:
         ("binary files", counts.binary_files, "left out: not text"),
     ]
     lines += [(name, f"{count:,}", note) for name, count, note in rare if count]
-    lines += left_out_lines(result.documents.left_out)
+    lines += left_out_lines(result.left_out)
     steps = ", ".join(
         f"{step} {passed:.2f}{' (from an earlier run)' * (step in result.reused)}"
         for step, passed in result.seconds.items()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from textwrap import fill
+from typing import Any, NamedTuple
 
 from lookalike.cli import kinds
 from lookalike.cli.parser import ADVANCED, Parser
-from lookalike.dedup.kinds import SPARK, refuse
+from lookalike.dedup.kinds import OPTIONS, SPARK, refuse, supports
 from lookalike.errors import ArgumentError, Said
 
 
@@ -25,6 +26,19 @@ def add_engine(parser: Parser) -> None:
         help="local, or spark[=MASTER] for an Apache Spark cluster, such as "
         "spark=spark://HOST:7077; -o is then a new folder (default: local)",
     )
+
+
+def spark_details(arguments: str) -> str:
+    """Return what is different on Spark, for the details of a command with these arguments."""
+    options = [f"--{name.replace('_', '-')}" for name in OPTIONS if not supports(SPARK, name)]
+    listed = [one for one in options if re.search(rf"{one}\b(?!-)", arguments)]
+    text = (
+        "With --engine spark, the input is one file, folder or pattern of JSON Lines, Parquet, "
+        "CSV, TSV or text in UTF-8. Each output is a new folder. The result is that of the local "
+        f"engine, with rows in any order. Options that are refused: {' '.join(listed)}. "
+        "See docs/spark.md."
+    )
+    return fill(text, 98, break_on_hyphens=False)
 
 
 def _engine(text: str) -> tuple[str, str | None]:
@@ -43,6 +57,17 @@ def on_spark(options: argparse.Namespace) -> bool:
         return False
     refuse(SPARK, kinds.typed_options(options), vars(options))
     return True
+
+
+class Output(NamedTuple):
+    """Rows that are written."""
+
+    path: Any
+    """The folder; None: they are not wanted."""
+    rows: Callable[[], Any]
+    """Returns the frame."""
+    added: Sequence[str] = ()
+    """Columns that are added to lines."""
 
 
 @dataclass
@@ -82,20 +107,16 @@ class SparkRun:
         work = getattr(options, "work", None)
         return cls(session, corpus, seconds, None if work is None else address(str(work)))
 
-    def write(
-        self, options: argparse.Namespace, frames: Mapping[str, tuple[Any, Any, Sequence[str]]]
-    ) -> dict[str, str]:
-        """Write frames: by what they have, the folder, the frame, and the columns that are added to
-        lines. Return which folder has what.
-        """
+    def write(self, options: argparse.Namespace, outputs: Mapping[str, Output]) -> dict[str, str]:
+        """Write outputs, by what they have; return which folder has what."""
         begin = time.perf_counter()
         written = {}
-        for what, (path, frame, added) in frames.items():
-            if path is None:
+        for what, output in outputs.items():
+            if output.path is None:
                 continue
-            written[what] = address(str(path))
+            written[what] = address(str(output.path))
             if not options.dry_run:
-                self.corpus.write(frame(), written[what], added)
+                self.corpus.write(output.rows(), written[what], output.added)
         if written:
             self.seconds["write"] = time.perf_counter() - begin
         return written

@@ -1,4 +1,4 @@
-"""De-duplication on Apache Spark, for corpora that one machine cannot hold.
+"""Jobs on Apache Spark, for corpora that one machine cannot hold: dedup, clean and decontaminate.
 
 Spark shuffles and schedules; the core computes, inside Arrow batches, and `lookalike.dedup`
 decides. So answers are those of the local job, row for row, for any number of partitions. Only
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from lookalike.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from lookalike.spark.cleaning import SparkClean as SparkClean
+    from lookalike.spark.cleaning import clean as clean
     from lookalike.spark.contamination import SparkContamination as SparkContamination
     from lookalike.spark.contamination import decontaminate as decontaminate
     from lookalike.spark.incoming import incoming_links as incoming_links
@@ -25,6 +27,7 @@ else:
     __all__, __getattr__, __dir__ = lazy_names(
         globals(),
         {
+            "lookalike.spark.cleaning": "SparkClean clean",
             "lookalike.spark.contamination": "SparkContamination decontaminate",
             "lookalike.spark.incoming": "incoming_links",
             "lookalike.spark.job": "dedup",

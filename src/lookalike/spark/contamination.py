@@ -5,7 +5,6 @@ The benchmarks are sent to all workers, and nothing else moves.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -22,8 +21,8 @@ from lookalike.dedup.pairs import Ints
 from lookalike.spark.files import check_added, with_texts
 from lookalike.spark.packed import Batches, map_arrow, rows_of, sql
 from lookalike.spark.positions import (
+    TOLD,
     Numbering,
-    Piece,
     PositionSet,
     collect_positions,
     numbered_columns,
@@ -105,14 +104,14 @@ def decontaminate(
             rows = numbered_columns(frame, names)
             sent = space.send(search)
             table = space.keep(map_arrow(rows, _look, _FOUND, sent))
-            numbering = Numbering.of(*_counted(table))
+            numbering = Numbering.told(table.where("count is not null").select(*TOLD).toArrow())
             rows_found = _FoundRows(space, frame, found, table, space.send(numbering), sent)
             contaminated = rows_found.contaminated()
         return SparkContamination(
             settings=settings,
             benchmarks=opened,
             skipped_items=skipped,
-            document_count=sum(numbering.counts.values()),
+            document_count=numbering.documents,
             seconds=dict(space.seconds),
             warnings=[],
             columns=found,
@@ -199,8 +198,7 @@ class _FoundRows:
 
     def contaminated(self) -> PositionSet:
         """Return the positions of rows that contain items."""
-        count = sum(self.numbering.value.counts.values())
-        return collect_positions(self._placed, ["position"], count)
+        return collect_positions(self._placed, ["position"], self.numbering.value.documents)
 
     def items(self) -> Ints:
         """Return the numbers of items that were found, ascending."""
@@ -259,23 +257,9 @@ def _look(search: Any, batches: Batches) -> Iterator[Any]:
 _TOLD = ("number", "benchmark", "item", "words", "share", "passage")
 
 
-def _counted(table: Any) -> tuple[dict[Piece, int], dict[Piece, int]]:
-    """Return how many rows each piece has, and Spark's number of its first."""
-    told = table.where("count is not null").select(*_COUNTS).toArrow().to_pydict()
-    counts: Counter[Piece] = Counter()
-    keys: dict[Piece, int] = {}
-    for file, start, partition, row, key, count in zip(*told.values(), strict=True):
-        counts[file, start, partition] += count
-        keys[file, start, partition] = key - row
-    return counts, keys
-
-
-_COUNTS = ("file", "start", "partition", "row", "key", "count")
-
-
 def _placed_hits(numbering: Any, batches: Batches) -> Iterator[Any]:
     for batch in batches:
-        pieces = zip(*(batch.column(name).to_pylist() for name in _COUNTS[:3]), strict=True)
+        pieces = zip(*(batch.column(name).to_pylist() for name in TOLD[:3]), strict=True)
         firsts = np.array([numbering.value.firsts[piece] for piece in pieces], np.int64)
         positions = firsts + batch.column("row").to_numpy()
         ids = batch.column("name").to_pylist()

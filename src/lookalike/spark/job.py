@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, SupportsFloat, SupportsIndex
@@ -23,7 +22,7 @@ from lookalike.spark import propose
 from lookalike.spark.collapse import Collapsed, collapse
 from lookalike.spark.deciding import Decider
 from lookalike.spark.packed import map_arrow, sql
-from lookalike.spark.positions import Numbering, Piece, is_old, numbered_columns
+from lookalike.spark.positions import TOLD, Numbering, is_old, numbered_columns
 from lookalike.spark.prefixes import alone_positions, propose_by_prefixes
 from lookalike.spark.propose import Proposed
 from lookalike.spark.rarity import count_features
@@ -247,15 +246,10 @@ class _Job:
         decides = deciding_column(sources.corpus.frame, self.settings, sources.corpus.columns)
         rows = numbered_columns(sources.documents, [text, *decides])
         table = self.work.keep(map_arrow(rows, sign_rows, SIGNED, self.settings))
-        names = ("file", "start", "partition", "row", "key", *_TOTALS.values(), *LENGTHS)
+        names = dict.fromkeys((*TOLD, *_TOTALS.values(), *LENGTHS))
         told = table.select(*names).toArrow()
-        file, start, partition, *others = told.to_pydict().values()
-        pieces: list[Piece] = list(zip(file, start, partition, strict=True))
-        counts: Counter[Piece] = Counter()
-        keys: dict[Piece, int] = {}
-        for piece, row, key, count in zip(pieces, *others[:3], strict=True):
-            counts[piece] += count
-            keys[piece] = key - row
+        numbering = Numbering.told(told)
+        pieces = zip(*(told[name].to_pylist() for name in TOLD[:3]), strict=True)
         new = np.array([not is_old(piece) for piece in pieces], bool)
         sums = {
             name: int(told[name].to_numpy()[new].sum()) for name in (*_TOTALS.values(), *LENGTHS)
@@ -263,10 +257,10 @@ class _Job:
         totals = {name: sums[column] for name, column in _TOTALS.items()}
         signed = SignedTable(
             table,
-            self.work.send(Numbering.of(counts, keys)),
+            self.work.send(numbering),
             chunk_keys=np.sort(told["key"].to_numpy()),
             rule=self.settings.keep_rule.partition(":")[0],
-            documents=counts.total(),
+            documents=numbering.documents,
             text_bytes=sum(told["bytes"].to_pylist()),
         )
         return signed, totals, TextLengths(*(sums[name] for name in LENGTHS))

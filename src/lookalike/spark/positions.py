@@ -33,6 +33,9 @@ ORDER_COLUMNS = (FILE, START, KEY, ROW)
 pieces may be read in parts.
 """
 
+TOLD = ["file", "start", "partition", "row", "key", "count"]
+"""What tells how many rows there are of a piece, from a row on with Spark's number of it."""
+
 _OLD = 1 << 62
 """Added to Spark's row numbers in an old corpus."""
 
@@ -118,6 +121,23 @@ class Numbering:
             total += counts[piece]
         old = sum(count for piece, count in counts.items() if is_old(piece))
         return cls(firsts, counts, keys, old)
+
+    @classmethod
+    def told(cls, table: Any) -> Numbering:
+        """Return the numbering of the rows that a table counts in the columns `TOLD`."""
+        counts: dict[Piece, int] = {}
+        keys: dict[Piece, int] = {}
+        columns = table.select(TOLD).to_pydict().values()
+        for file, start, partition, row, key, count in zip(*columns, strict=True):
+            piece = file, start, partition
+            counts[piece] = counts.get(piece, 0) + count
+            keys[piece] = key - row
+        return cls.of(counts, keys)
+
+    @property
+    def documents(self) -> int:
+        """The number of rows."""
+        return sum(self.counts.values())
 
     def keys_of(self, positions: Ints) -> Ints:
         """Return Spark's numbers of rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from lookalike.cleaning import clean
 from lookalike.cleaning.settings import (
@@ -13,16 +14,16 @@ from lookalike.cleaning.settings import (
     UNIT_WORDS,
     UNITS,
     WORDS,
+    CleanSettings,
 )
 from lookalike.cli import common, row_jobs
-from lookalike.cli.parser import refuse_given
+from lookalike.cli.engines import Output, SparkRun, add_engine, on_spark, spark_details
+from lookalike.cli.parser import Parser, refuse_given
 from lookalike.cli.terminal import check_read_once
 from lookalike.progress import progress_bars
 
-_CHOSEN = (
-    *("words", "unit", "max_documents", "remove", "boundary", "keep", "min_left"),
-    *("max_document", "work", "memory_limit"),
-)
+_SETTINGS = ("words", "unit", "max_documents", "remove", "boundary", "keep", "min_left")
+_CHOSEN = (*_SETTINGS, "max_document", "work", "memory_limit")
 
 TASK = "clean a corpus"
 PURPOSE = "remove repeated passages, lines and paragraphs from texts"
@@ -63,7 +64,7 @@ EXAMPLES = """\
   lookalike clean corpus.jsonl --unit line --max-documents 10 -o clean.parquet
   lookalike clean corpus.jsonl --passage-words 100 --remove all --dry-run
 """
-DETAILS = """\
+DETAILS = f"""\
 Words are letters and digits, in upper or lower case. A run is removed if the same words occur in an
 earlier document, or earlier in the same one. Removing text can make new repeats: these are removed,
 too, so cleaning the result again removes nothing. Everything else is unchanged, byte for byte.
@@ -75,14 +76,24 @@ The file of --removed has one row per range (docs/cleaning.md):
   id, begin, end  the document, and characters of its text, from 0, end exclusive
   words           number of removed words
   copy_of, copy_begin, copy_end  the document that has the first copy, and where
+
+{spark_details(ARGUMENTS)}
 """
+
+
+def add(parser: Parser) -> None:
+    """Declare the engine."""
+    add_engine(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Clean the documents, write the outputs, print the summary."""
-    check_read_once(options.input)
     if options.removed is None:
         refuse_given(options, ("with_text",), "needs --removed, the file that it is for")
+    if on_spark(options):
+        _run_on_spark(options)
+        return
+    check_read_once(options.input)
     corpus = common.corpus_of(options.input, options)
     row_jobs.check_outputs(options, corpus, {"--removed": options.removed})
     with progress_bars(options.quiet or options.json, common.megabytes(corpus)) as progress:
@@ -98,3 +109,26 @@ def run(options: argparse.Namespace) -> None:
         )
         written = row_jobs.finish(options, result, {"removed ranges": removed}, progress)
     row_jobs.tell(options, result, written)
+
+
+def _run_on_spark(options: argparse.Namespace) -> None:
+    """Run the job on Spark, write the outputs, print the summary."""
+    chosen = {name: getattr(options, name) for name in _SETTINGS}
+    order = CleanSettings(**chosen).order.keep_column  # before anything starts
+    run = SparkRun.start(options, ("output", "removed"), order)
+    from lookalike.spark import cleaning
+
+    corpus = run.corpus
+    with cleaning.clean(
+        corpus.frame, **chosen, text=corpus.text, id=corpus.id, work=run.work
+    ) as found:
+        kind, rows = "documents", Output(options.output, lambda: found.documents)
+        if options.annotate:
+            kind = "annotated documents"
+            rows = Output(options.output, lambda: found.annotated, cleaning.ADDED)
+        ranges = "removed_with_text" if options.with_text else "removed"
+        removed = Output(options.removed, lambda: getattr(found, ranges))
+        written = run.write(options, {"removed ranges": removed, kind: rows})
+        found.seconds.update(run.seconds)
+        counts = replace(found.counts, bad_rows=corpus.bad)
+        row_jobs.tell(options, replace(found, _counts=counts), written)

@@ -19,7 +19,7 @@ from lookalike.cleaning.contamination import (
     ContaminationSettings,
 )
 from lookalike.cli import common, row_jobs
-from lookalike.cli.engines import SparkRun, add_engine, on_spark
+from lookalike.cli.engines import Output, SparkRun, add_engine, on_spark, spark_details
 from lookalike.cli.parser import Parser
 from lookalike.cli.terminal import check_read_once
 from lookalike.progress import progress_bars
@@ -63,7 +63,7 @@ EXAMPLES = """\
   lookalike decontaminate corpus.jsonl --benchmarks evals/ --rule near --report found.html
   lookalike decontaminate corpus.jsonl --benchmarks evals/ --action cut -o clean.jsonl
 """
-DETAILS = """\
+DETAILS = f"""\
 Words are letters and digits, in upper or lower case. The rules (docs/decontaminating.md):
   ngram           any run of --ngram-words words of the item, as for GPT-3; a shorter item whole
   share           at least --min-share of the item's n-grams
@@ -76,6 +76,8 @@ The file of --hits has one row per document and item:
   words, share    words of the longest common run, and what the rule compares
   characters_begin, characters_end  from the first common passage to the last
   passage         some of the document's text
+
+{spark_details(ARGUMENTS)}
 """
 
 
@@ -135,11 +137,11 @@ def _run_on_spark(
         text=run.corpus.text,
         id=run.corpus.id,
     ) as found:
-        kind, rows = "documents", (options.output, lambda: found.documents, ())
+        kind, rows = "documents", Output(options.output, lambda: found.documents)
         if options.annotate or options.action == "mark":
             kind = "annotated documents" if options.annotate else kind
-            rows = (options.output, lambda: found.annotated, contamination.ADDED)
-        written = run.write(options, {"hits": (options.hits, lambda: found.hits, ()), kind: rows})
+            rows = Output(options.output, lambda: found.annotated, contamination.ADDED)
+        written = run.write(options, {"hits": Output(options.hits, lambda: found.hits), kind: rows})
         if options.clean_benchmark is not None:
             if not options.dry_run:
                 found.write_benchmark(options.clean_benchmark)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import is_address, whole_number, without_secret
 from lookalike.cli import common, kinds
-from lookalike.cli.engines import SparkRun, add_engine, check_folders, on_spark
+from lookalike.cli.engines import Output, SparkRun, add_engine, check_folders, on_spark
 from lookalike.cli.parser import BETWEEN, Parser, refuse_given
 from lookalike.cli.terminal import (
     check_read_once,
@@ -620,12 +620,12 @@ def _run_on_spark(options: argparse.Namespace) -> None:
     with found:
         if options.pairs is not None:
             _check_pair_count(found.counts.verified_pairs, options)
-        kind, rows = "kept documents", (options.output, lambda: found.kept, ())
+        kind, rows = "kept documents", Output(options.output, lambda: found.kept)
         if options.annotate:
             kind = "annotated documents"
-            rows = (options.output, lambda: found.annotated, job.ANNOTATED)
-        frames = {"pairs": (options.pairs, lambda: found.pairs, ()), kind: rows}
-        started, written = dict(run.seconds), run.write(options, frames)
+            rows = Output(options.output, lambda: found.annotated, job.ANNOTATED)
+        outputs = {"pairs": Output(options.pairs, lambda: found.pairs), kind: rows}
+        started, written = dict(run.seconds), run.write(options, outputs)
         seconds = {**started, **found.seconds, **run.seconds}
     counts = replace(found.counts, bad_rows=bad)
     found = replace(found, counts=counts, seconds=seconds)
