@@ -159,7 +159,7 @@ def test_searching_for_machines(filled: Shell, tmp_path: Path) -> None:
 def test_a_few_words(filled: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     printed = filled("search", "lazy zebra, jumping")
     fox, owl = printed.splitlines()
-    assert fox.split()[1:] == ["fox", '{"n":', "1}", "shares", "lazy,", "jumping"]
+    assert fox.split()[1:] == ["fox", '{"n":', "1}", "shares", "the", "words", "lazy,", "jumping"]
     assert owl.split()[1] == "owl" and owl.split()[0] == fox.split()[0]
     found = json.loads(filled("search", "zebra fox", "-k", "1", "--json", "--columns", "n"))
     assert found["id"] == "fox" and found["words"] == ["fox"] and found["metadata"] == {"n": 1}
@@ -188,7 +188,14 @@ def test_collections_for_a_purpose(shell: Shell, capsys: pytest.CaptureFixture[s
     assert "repair DATABASE --words porter" in refused(search, capsys)
     shell("add", "fox", "A quick fox", "--name", "c")
     assert "no errors" in shell("repair", "--name", "c", "--words", "porter")
-    assert shell("search", "foxes", "--name", "c").split() == ["100%", "fox", "shares", "foxes"]
+    assert shell("search", "foxes", "--name", "c").split() == [
+        "100%",
+        "fox",
+        "shares",
+        "the",
+        "words",
+        "foxes",
+    ]
 
 
 def test_standard_input(filled: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

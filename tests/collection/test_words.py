@@ -656,4 +656,37 @@ def test_an_answer_shows_percentages_and_why_nothing_matches(tmp_path: Path) -> 
         nothing = docs.search("zxqv")
         assert repr(nothing) == f"Answer({{}}, exact=True, no_match={nothing.no_match!r})"
         similar = docs.search("the quick brown fox", by="similar", k=1)
-        assert repr(similar) == "Answer({'a': 0}, exact=True)"
+        assert repr(similar) == "Answer({'a': 100%}, exact=True)"
+
+
+def test_a_table_of_matches_begins_with_similarities(tmp_path: Path) -> None:
+    texts = ["the quick brown fox jumps over it", "the quick brown fox jumps", "no such thing"]
+    signer = la.SimHash(bits=128)
+    with la.open_collection(tmp_path / "docs.db", purpose="search", signer=signer) as docs:
+        docs.add(["a", "b", "c"], texts)
+        words = docs.search("quick fox jumps")
+        assert list(words.to_pandas())[:3] == ["id", "similarity", "words"]
+        assert words.to_pandas()["similarity"].tolist() == [match.score for match in words]
+        signed = signer.sign(texts)
+        for query in (texts[1], signed[1]):
+            found = docs.search(query, by="similar")
+            far = [
+                int(np.bitwise_count(signed[1] ^ signed["abc".index(id)]).sum()) for id in found.ids
+            ]
+            expected = la.estimated_similarity(signer, far, bits=128).tolist()
+            assert found.similarities == found.to_pandas()["similarity"].tolist() == expected
+            percent = [f"'{id}': {one:.0%}" for id, one in zip(found.ids, expected, strict=True)]
+            assert repr(found) == f"Answer({{{', '.join(percent)}}}, exact=True)"
+        many = docs.search_many(texts[:2], by="similar")
+        assert many.to_pandas()["similarity"].tolist() == [
+            share for answer in many for share in answer.similarities
+        ]
+    assert found.similarities == expected  # also when the collection is closed
+
+
+def test_bits_alone_are_shares_of_equal_bits(tmp_path: Path) -> None:
+    rows = np.array([[0, 0], [0, 3], [255, 255]], np.uint8)
+    with la.open_collection(tmp_path / "docs.db", bits=16) as docs:
+        docs.add(["a", "b", "c"], signatures=rows)
+        found = docs.search(rows[0])
+        assert found.similarities == [1.0, 1 - 2 / 16, 0.0]

@@ -159,13 +159,26 @@ def test_a_filter_that_cannot_be_read_is_answered_with_what_is_allowed(page: Any
     for where in unreadable:
         page.get_by_label("Filter by metadata").fill("")
         page.click("button:has-text('Search')")
-        page.wait_for_selector(".match")
+        page.wait_for_selector(".match", state="attached")
         page.get_by_label("Filter by metadata").fill(where)
         page.click("button:has-text('Search')")
         problem = page.locator(".problem")
         expect(problem).to_be_visible()
         expected = "use field in (a, b)" if " or " in where else "expected: field = value"
         assert expected in problem.inner_text(), where
+
+
+def test_documents_no_nearer_than_chance_are_shown_on_demand(page: Any, documents: Rows) -> None:
+    search(page, "quite other words that nobody else has")
+    main = page.locator("main")
+    expect(main).to_contain_text("No match: the nearest documents are as far away as random")
+    expect(page.locator(".match").first).to_be_hidden()
+    page.click("summary:has-text('Show the nearest documents anyway')")
+    expect(page.locator(".match").first).to_be_visible()
+    search(page, "quite other words that nobody else has", "year = 2018")  # chosen by the filter
+    expect(main).to_contain_text("that match the filter")
+    expect(page.locator(".match").first).to_be_visible()
+    expect(main).to_contain_text("No match: the nearest documents")
 
 
 def test_no_match_names_its_cause(page: Any, documents: Rows) -> None:
@@ -192,12 +205,12 @@ def test_the_figures_of_matches(page: Any, documents: Rows) -> None:
         search(page, text, radius=radius, k=k)
         expect(page.locator(".match")).to_have_count(len(wanted))
         assert shown_ids(page) == [id for _, id in wanted]
-        expected = [
-            f"{percent(max(0.0, round(math.cos(math.pi * bits / BITS), 4)))} · "
-            f"{bits} bit{'' if bits == 1 else 's'}"
-            for bits, _ in wanted
+        assert page.locator(".likeness > span").all_text_contents() == [
+            percent(max(0.0, round(math.cos(math.pi * bits / BITS), 4))) for bits, _ in wanted
         ]
-        assert page.locator(".likeness > span").all_text_contents() == expected
+        assert page.locator(".match details p").all_text_contents() == [
+            f"{bits} of {BITS} bits differ." for bits, _ in wanted
+        ]
         told = page.inner_text("main")
         near = f" within {radius} bits" if radius else ""
         if len(wanted) < int(k):
@@ -227,8 +240,11 @@ def test_few_words_are_ranked_by_their_own_bits(page: Any, documents: Rows) -> N
     # Few words decide few bits, and the similarity is that of these.
     assert all(bits < 512 - 4 * math.sqrt(512) for *_, bits in best)
     assert page.locator(".likeness > span").all_text_contents() == [
-        f"{percent(max(0.0, round(math.cos(math.pi * far / bits), 4)))} · {far} bits, {near} ranked"
-        for near, far, _, bits in best
+        percent(max(0.0, round(math.cos(math.pi * far / bits), 4))) for _, far, _, bits in best
+    ]
+    assert page.locator(".match details p").all_text_contents() == [
+        f"{far} of 512 bits differ, {near} of those that rank the matches."
+        for near, far, _, _ in best
     ]
     assert "ranked only by the bits that its words determine" in page.inner_text("main")
 
@@ -259,7 +275,7 @@ def test_differences_name_their_measures(page: Any, documents: Rows) -> None:
         ]
         # What the match says is what the comparison estimates.
         above = row.locator(".likeness > span").inner_text()
-        assert above.startswith(percent(max(0.0, math.cos(math.pi * bits / BITS))) + " ")
+        assert above == percent(max(0.0, math.cos(math.pi * bits / BITS)))
 
 
 def slow_groups(documents: Rows, radius: int) -> list[list[str]]:

@@ -6,9 +6,10 @@ Arguments are checked before they are sent, with the error messages of a local c
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,14 @@ def answer_of(value: Mapping[str, Any]) -> Answer:
         searched=value.get("searched", 0),
         left_out=value.get("left_out", 0),
         chance_distance=value.get("chance_distance"),
+        estimate=partial(_similarities, value["matches"]),
         work=None if work is None else Work(**{**work, "thresholds": tuple(work["thresholds"])}),
     )
+
+
+def _similarities(matches: Sequence[Mapping[str, Any]], answer: Answer) -> list[float]:
+    """Return the similarities that the service told of the first matches."""
+    return [value["similarity"] for value in matches[: len(answer)]]
 
 
 def _match(value: Mapping[str, Any]) -> Match:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
@@ -12,8 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
-from lookalike.display import Displayed, Records, TableColumns, Tabular, record_columns, short
+from lookalike.display import (
+    Column,
+    Displayed,
+    Records,
+    TableColumns,
+    Tabular,
+    record_columns,
+    short,
+)
 from lookalike.parts.votes import PartMatch
+from lookalike.signatures.estimates import estimated_pairs
+from lookalike.signatures.signer import Signer
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,6 +184,20 @@ class Pair(Displayed):
     distance: int
 
 
+def estimates_of(signer: Signer | None, bits: int, answer: Answer) -> list[float]:
+    """Return the similarity of each match that signatures of `bits` bits estimate."""
+    far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
+    if signer is None:
+        return [1 - distance / bits for distance in far]
+    return estimated_pairs(signer, far, bits, [one.ones for one in answer]).tolist()
+
+
+def _match_columns(matches: Sequence[Match], similarities: Sequence[float | None]) -> TableColumns:
+    columns = record_columns(Match, matches)
+    first = {"id": columns.pop("id"), "similarity": Column(similarities, float | None)}
+    return {**first, "words": columns.pop("words"), **columns}
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class Answer(Tabular, Sequence[Match]):
     """The matches of a query, sorted by (distance, id).
@@ -207,6 +231,23 @@ class Answer(Tabular, Sequence[Match]):
     chance_distance: int | None = None
     """Of similar documents without a radius: as many random signatures are all farther from the
     query than this, with a probability of at least 99%."""
+    estimate: Callable[[Answer], Sequence[float]] | None = None
+    """Returns the similarity that signatures estimate, for each match; only of similar documents.
+    """
+
+    @property
+    def similarities(self) -> list[float | None]:
+        """How similar each match is, from 0 to 1: what pages and commands show as a percentage.
+
+        By words and by vector, and for documents of many parts, it is the `score`. Otherwise it is
+        the similarity that signatures estimate, of all bits even if the query is masked. None for
+        matches by text and vector.
+        """
+        if self.by == "fused":
+            return [None] * len(self)
+        if self.estimate is None or any(match.score is not None for match in self._matches):
+            return [match.score for match in self._matches]
+        return [float(value) for value in self.estimate(self)]
 
     @property
     def by_chance(self) -> bool:
@@ -251,19 +292,18 @@ class Answer(Tabular, Sequence[Match]):
         return iter(self._matches)
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{short(one.id)}: {self._shown(one)}" for one in self._matches[:5])
+        first = Answer(self._matches[:5], version=self.version, by=self.by, estimate=self.estimate)
+        pairs = zip(first, first.similarities, strict=True)
+        found = ", ".join(
+            f"{short(match.id)}: {match.distance if share is None else f'{share:.0%}'}"
+            for match, share in pairs
+        )
         more = ", ..." if len(self) > 5 else ""
         why = f", no_match={self.no_match!r}" if self.no_match else ""
         return f"Answer({{{found}{more}}}, exact={self.exact}{why})"
 
-    def _shown(self, match: Match) -> str:
-        """Return how good a match is: the distance, or by words a percentage."""
-        if self.by == "words" and match.score is not None:
-            return f"{match.score:.0%}"
-        return str(match.distance)
-
     def _columns(self, begin: int, end: int) -> TableColumns:
-        return record_columns(Match, self._matches[begin:end])
+        return _match_columns(self._matches[begin:end], self.similarities[begin:end])
 
     def _row_count(self) -> int:
         return len(self)
@@ -283,10 +323,15 @@ class Answers(Records[Answer]):
         super().__init__(Answer, answers)
 
     def _columns(self, begin: int, end: int) -> TableColumns:
-        every = ((query, match) for query, answer in enumerate(self) for match in answer)
+        every = (
+            (query, match, share)
+            for query, answer in enumerate(self)
+            for match, share in zip(answer, answer.similarities, strict=True)
+        )
         rows = list(islice(every, begin, end))
-        query = np.array([query for query, _ in rows], np.int64)
-        return {"query": query, **record_columns(Match, [match for _, match in rows])}
+        query = np.array([query for query, _, _ in rows], np.int64)
+        matches, shares = [match for _, match, _ in rows], [share for _, _, share in rows]
+        return {"query": query, **_match_columns(matches, shares)}
 
     def _row_count(self) -> int:
         return sum(map(len, self))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import file_path, flag
-from lookalike.collection.answers import Answer, Answers, Pair
+from lookalike.collection.answers import Answer, Answers, Pair, estimates_of
 from lookalike.collection.care.duplicates import find_pairs
 from lookalike.collection.care.snapshots import snapshot
 from lookalike.collection.care.transfer import (
@@ -73,7 +73,13 @@ from lookalike.collection.vectors import VectorsInput, checked_queries
 from lookalike.collection.writing import Batch, BatchInput, Written, delete_documents, write_batch
 from lookalike.corpora.columns import Filters
 from lookalike.display import Records
-from lookalike.errors import ArgumentError, CollectionError, NotFoundError, Said
+from lookalike.errors import (
+    ArgumentError,
+    CollectionError,
+    LookalikeError,
+    NotFoundError,
+    Said,
+)
 from lookalike.media import SignedFile
 from lookalike.pages import PageLimits
 from lookalike.parts.signer import SignedParts
@@ -575,7 +581,7 @@ class Collection(BaseCollection):
     >>> docs.add(["a", "b", "c"], texts, metadata=[{"year": 2020}, {"year": 2024}, None]).added
     3
     >>> docs.search("the quick brown fox jumps", k=2)
-    Answer({'a': 0, 'b': 28}, exact=True)
+    Answer({'a': 100%, 'b': 77%}, exact=True)
     >>> docs.search("the quick brown fox jumps", k=2, where={"year": {">=": 2021}}).ids
     ['b']
     >>> docs.pairs(radius=32)
@@ -745,7 +751,13 @@ class Collection(BaseCollection):
     def _ask(
         self, queries: Any, question: Question, vectors: NDArray[np.float32] | None = None
     ) -> list[Answer]:
-        return self.answers_each(queries, question, whole, vectors=vectors)
+        answers = self.answers_each(queries, question, whole, vectors=vectors)
+        if any(answer.by == "similar" for answer in answers):
+            with suppress(LookalikeError):  # searching needs no signer, which may be damaged
+                estimate = partial(estimates_of, self.signer, self.bits)
+                for answer in answers:
+                    answer.estimate = estimate if answer.by == "similar" else None
+        return answers
 
     def answers_each(
         self,

@@ -35,7 +35,6 @@ from lookalike.errors import ArgumentError, DocumentError, FileError, NotFoundEr
 from lookalike.features import MEASURES, unrounded
 from lookalike.parts.signer import PartSigner, SignedParts
 from lookalike.shown import counted, escape_json, escape_terminal
-from lookalike.signatures.estimates import estimated_pairs
 from lookalike.signatures.files import is_npy
 from lookalike.signatures.signer import DocumentSigner
 
@@ -127,7 +126,7 @@ def _search(options: argparse.Namespace) -> None:
             _print_words(answer, options)
             return
         similar = _compared(docs, text, answer, options) if options.compare else None
-        estimates = _estimates(docs, answer)
+        estimates = answer.similarities
     if options.json or options.compare or not answer.no_match:
         _print_answer(answer, similar, estimates, options)
     if answer.no_match:
@@ -211,15 +210,6 @@ def _compared(
     return found
 
 
-def _estimates(docs: Collection, answer: Answer) -> list[float]:
-    """Return the similarities that signatures estimate, of all bits even for masked texts."""
-    far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
-    if docs.signer is None:
-        return [1 - distance / docs.bits for distance in far]
-    ones = [one.ones for one in answer]
-    return list(map(float, estimated_pairs(docs.signer, far, docs.bits, ones)))
-
-
 def _printed(
     answer: Answer, similar: Sequence[float | None] | None, options: argparse.Namespace
 ) -> list[int]:
@@ -235,7 +225,7 @@ def _printed(
 def _print_answer(
     answer: Answer,
     similar: Sequence[float | None] | None,
-    estimates: Sequence[float],
+    estimates: Sequence[float | None],
     options: argparse.Namespace,
 ) -> None:
     in_bits = options.explain or options.radius is not None
@@ -244,7 +234,9 @@ def _print_answer(
         chosen = _chosen_metadata(match.metadata, options)
         if options.json:
             line = {"id": match.id, "distance": match.distance}
-            line |= {"estimate": round(estimates[place], 4), "metadata": chosen}
+            estimate = estimates[place]
+            known = None if estimate is None else round(estimate, 4)
+            line |= {"estimate": known, "metadata": chosen}
             if answer.masked:
                 line["masked"] = True
             if similar is not None:

@@ -41,15 +41,18 @@ export async function searchView(place, { collection, name, link, signal }) {
     }, asked.signal));
     if (answer === undefined) return;
     const passed = Math.round(performance.now() - start), count = answer.matches.length;
-    const told = answer.no_match ? sentence(answer.no_match) : count ? which(count, now, answer) : await during(found, () => nothing(name, now, given, asked.signal, collection.parts));
+    // Documents that were chosen by a filter are listed however far away they are.
+    const none = Boolean(answer.no_match) && (given === undefined || !count);
+    const told = none ? sentence(answer.no_match) : count ? which(count, now, answer) : await during(found, () => nothing(name, now, given, asked.signal, collection.parts));
     if (told === undefined) return;
     const list = count ? [
       h("p", { class: "soft" }, answer.by === "words" ? `Percentages: the share of your words that a document has; rare words count more.${unknown(answer)}`
         : `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text is short, so matches are ranked only by the bits that its words determine." : ""}`),
       matchList(answer.matches, { name, link, bits: collection.bits, other: signs ? { text: now.text } : null, signal }),
     ] : null;
-    fill(found, answer.no_match || !count ? h("p", { class: "told" }, told) : h("p", { class: "soft" }, `${told} · ${passed} ms`),
-      list && answer.no_match ? h("details", {}, h("summary", {}, "Show the nearest documents anyway"), list) : list);
+    fill(found, none || !count ? h("p", { class: "told" }, told) : h("p", { class: "soft" }, `${told} · ${passed} ms`),
+      answer.no_match && !none ? h("p", {}, sentence(answer.no_match)) : null,
+      list && none ? h("details", {}, h("summary", {}, "Show the nearest documents anyway"), list) : list);
     say(told);
   };
   const form = h("form", { class: "card drop", onsubmit: search },
