@@ -38,7 +38,7 @@ from lookalike.spark.repeats import PIECE, RepeatPlan, RepeatRounds, unit_record
 from lookalike.spark.signing import documents_of, texts_of
 from lookalike.spark.sources import deciding_column, find_columns, frame_of, order_frame
 from lookalike.spark.verify import select_rows
-from lookalike.spark.work import SparkWork
+from lookalike.spark.work import HeldFrames, SparkWork
 
 ADDED = ("removed_words", "removed_ranges", "kept")
 """The columns that annotated rows have more than others."""
@@ -140,7 +140,7 @@ def clean(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class SparkClean(CleanedTexts):
+class SparkClean(CleanedTexts, HeldFrames):
     """The cleaned rows, and what was removed from them. Its frames can be read until `close`."""
 
     _counts: CleanCounts
@@ -181,16 +181,6 @@ class SparkClean(CleanedTexts):
         return Records(
             RemovedUnit, self._rows.frequent_units(whole_number("limit", limit, at_least=0))
         )
-
-    def close(self) -> None:
-        """Remove the tables; the frames cannot be used any more."""
-        self._rows.work.close()
-
-    def __enter__(self) -> SparkClean:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _count(batches: Batches) -> Iterator[Any]:

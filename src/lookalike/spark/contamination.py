@@ -30,7 +30,7 @@ from lookalike.spark.positions import (
 )
 from lookalike.spark.signing import texts_of
 from lookalike.spark.sources import find_columns, frame_of
-from lookalike.spark.work import SparkWork
+from lookalike.spark.work import HeldFrames, SparkWork
 
 _PIECE = "file string, start long, partition long, row long"
 _HIT = (
@@ -125,7 +125,7 @@ def decontaminate(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class SparkContamination(FoundItems):
+class SparkContamination(FoundItems, HeldFrames):
     """Which rows contain items of benchmarks. Its frames can be read until `close`."""
 
     _contaminated: PositionSet
@@ -162,16 +162,6 @@ class SparkContamination(FoundItems):
     def hits(self) -> Any:
         """A row for each document and item, with the columns of the local job."""
         return self._rows.hits()
-
-    def close(self) -> None:
-        """Remove the tables; the frames cannot be used any more."""
-        self._rows.work.close()
-
-    def __enter__(self) -> SparkContamination:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 @dataclass(frozen=True, eq=False)

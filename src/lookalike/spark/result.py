@@ -26,7 +26,7 @@ from lookalike.spark.rounds import Decided
 from lookalike.spark.signing import SignedTable
 from lookalike.spark.sources import Sources
 from lookalike.spark.verify import needed_values, select_rows
-from lookalike.spark.work import SparkWork
+from lookalike.spark.work import HeldFrames, SparkWork
 
 COUNTED = (
     *("documents", "kept", "exact_duplicates", "near_duplicates", "estimated_duplicates", "in_old"),
@@ -41,7 +41,7 @@ ANNOTATED = ("row", "group_id", "duplicate_of", "similarity")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SparkDedup(Summarized):
+class SparkDedup(Summarized, HeldFrames):
     """The kept rows, the dropped rows, and why. Its frames can be read until `close`.
 
     Of the counts of the local job, Spark knows those in `COUNTED`. `compared_pairs` are pairs with
@@ -105,16 +105,6 @@ class SparkDedup(Summarized):
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
             "warnings": list(self.warnings),
         }
-
-    def close(self) -> None:
-        """Remove the tables; the frames cannot be used any more."""
-        self._rows.work.close()
-
-    def __enter__(self) -> SparkDedup:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 _FEW_IDS = 200_000

@@ -5,10 +5,26 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from lookalike.jobs.context import JobProgress
 from lookalike.progress import listener
+
+
+class HeldFrames:
+    """A result whose frames are held until `close`; `_rows` has the work."""
+
+    _rows: Any
+
+    def close(self) -> None:
+        """Remove the tables; the frames cannot be used any more."""
+        self._rows.work.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class SparkWork:
