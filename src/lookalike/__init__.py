@@ -80,6 +80,8 @@ if TYPE_CHECKING:
     from lookalike.indexes import open_index as open_index
     from lookalike.parts.index import PartIndex as PartIndex
     from lookalike.recordings.audio_hash import AudioHash as AudioHash
+    from lookalike.recordings.cover_hash import CoverHash as CoverHash
+    from lookalike.recordings.cover_index import CoverIndex as CoverIndex
     from lookalike.recordings.index import RecordingIndex as RecordingIndex
     from lookalike.signatures import BBitMinHash as BBitMinHash
     from lookalike.signatures import MinHash as MinHash
@@ -131,6 +133,8 @@ else:
             ),
             "lookalike.parts.index": "PartIndex",
             "lookalike.recordings.audio_hash": "AudioHash",
+            "lookalike.recordings.cover_hash": "CoverHash",
+            "lookalike.recordings.cover_index": "CoverIndex",
             "lookalike.recordings.index": "RecordingIndex",
             "lookalike.videos.video_hash": "VideoHash",
             "lookalike.signatures": (

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from lookalike.parts.votes import PartAnswer as PartAnswer
     from lookalike.parts.votes import PartMatch as PartMatch
     from lookalike.recordings.audio_hash import Fingerprint as Fingerprint
+    from lookalike.recordings.cover_hash import Chroma as Chroma
+    from lookalike.recordings.cover_index import CoverMatch as CoverMatch
     from lookalike.recordings.index import Added as Added
     from lookalike.recordings.index import RecordingMatch as RecordingMatch
     from lookalike.signatures import SavedSignatures as SavedSignatures
@@ -94,6 +96,8 @@ else:
             "lookalike.indexes.tuning": "Option",
             "lookalike.parts.votes": "PartAnswer PartMatch",
             "lookalike.recordings.audio_hash": "Fingerprint",
+            "lookalike.recordings.cover_hash": "Chroma",
+            "lookalike.recordings.cover_index": "CoverMatch",
             "lookalike.recordings.index": "Added RecordingMatch",
             "lookalike.videos.frames": "VideoFrames",
             "lookalike.signatures": "SavedSignatures",

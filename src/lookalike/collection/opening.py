@@ -251,6 +251,11 @@ def _wanted(
             "parts=True needs a signer of parts, such as la.PassageHash(la.SimHash()), or bits "
             f"without a signer; the signer is {brief(signer)}"
         )
+    if isinstance(signer, PartSigner) and not signer.votes_decide:
+        raise ArgumentError(
+            f"a collection cannot have the signer {signer!r}: votes alone do not answer its "
+            "searches; use la.CoverIndex, or la.AudioHash() for copies and snippets"
+        )
     if parts and slices is not None:
         raise ArgumentError(Said("slice_bits"), " is for documents of one signature; leave it out")
     if words is not None:

@@ -234,6 +234,13 @@ KINDS: Registry[IndexKind] = Registry(
                 saved_as="parts",
                 signer="AudioHash",
             ),
+            IndexKind(
+                "covers",
+                "lookalike.recordings.cover_index:CoverIndex",
+                holds="parts",
+                saved_as="parts",
+                signer="CoverHash",
+            ),
             IndexKind("parts", "lookalike.parts.index:PartIndex", holds="parts"),
         )
     },

@@ -258,9 +258,26 @@ class PartIndex(StoredIndex):
             segment = one.segment
             for place, item in enumerate(segment.ids):
                 if segment.removed is None or not segment.removed[place]:
-                    own = slice(segment.begins[place], segment.begins[place + 1])
-                    rows = segment.words[segment.part_words[own]]
-                    yield item, SignedParts(rows, np.array(segment.offsets[own], np.int64))
+                    yield item, SignedParts(*segment.parts_of(place))
+
+    def parts_of(self, item: Item) -> SignedParts:
+        """Return the signatures of the parts of an item, and their positions, as they were added.
+
+        Raises:
+            NotFoundError: The index does not have the item.
+        """
+        with self._writing:
+            self._settle()
+            known, segments = self._known.get(_item_id(item)), self._segments
+        if known is None:
+            raise NotFoundError(f"the item {brief(item)} is not in the index")
+        serial = known[0]
+        for one in segments:
+            segment = one.segment
+            place = int(np.searchsorted(segment.serials, serial))
+            if place < len(segment.serials) and segment.serials[place] == serial:
+                break
+        return SignedParts(*segment.parts_of(place))
 
     @property
     def part_count(self) -> int:

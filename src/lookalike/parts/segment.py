@@ -105,6 +105,11 @@ class Segment:
         few = 2 * self.living_parts < len(self.offsets)
         return few or 2 * int(self.removed.sum()) > len(self.ids)
 
+    def parts_of(self, place: int) -> tuple[NDArray[np.uint8], Integers]:
+        """Return the signatures and positions of the parts of the item at this position."""
+        own = slice(int(self.begins[place]), int(self.begins[place + 1]))
+        return self.words[self.part_words[own]], np.array(self.offsets[own], np.int64)
+
     def without(self, serials: Integers) -> Segment:
         """Return the segment without these items; those of other segments are ignored."""
         gone = np.isin(self.serials, serials)

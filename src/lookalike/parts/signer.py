@@ -43,6 +43,8 @@ class PartSigner(Signer):
 
     unit: ClassVar[str] = "positions"
     """The unit of positions: "milliseconds", "words", or any other."""
+    votes_decide: ClassVar[bool] = True
+    """Whether the votes of parts are an answer; if not, a collection cannot have this signer."""
 
     @property
     @abstractmethod

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from lookalike.errors import DocumentError
 from lookalike.lazy import LazyModule
 from lookalike.recordings.bands import LEAST_RATE, BandWords
+from lookalike.recordings.chroma import ChromaFrames
 from lookalike.recordings.chromaprint import ChromaprintWords
 from lookalike.shown import escape_terminal
 from lookalike.storage.files import open_plain
 
-Words = BandWords | ChromaprintWords
+Words = BandWords | ChromaprintWords | ChromaFrames
 
 _PAGE = 27  # bytes of the header of an Ogg page before its table of segments
 # samples, at 48 kHz, of a frame of each Opus configuration
@@ -264,7 +265,7 @@ def _is_mpeg_frame(head: bytes) -> bool:
 
 def decode(
     recording: str | os.PathLike[str] | bytes, words_at: Callable[[int], Words]
-) -> tuple[NDArray[np.uint32], NDArray[np.int64], AudioInfo]:
+) -> tuple[NDArray[Any], NDArray[np.int64], AudioInfo]:
     """Return the words of a file or its bytes, their offsets, and facts about the file.
 
     `words_at` is called with the rate. Raises `DocumentError` or `OSError`.
@@ -287,7 +288,7 @@ def decode(
 
 def words_in(
     pieces: Iterable[NDArray[np.float32]], rate: int, words_at: Callable[[int], Words]
-) -> tuple[NDArray[np.uint32], NDArray[np.int64], float, int, bytes]:
+) -> tuple[NDArray[Any], NDArray[np.int64], float, int, bytes]:
     """Return the words of samples, their offsets, the seconds, where the spectrum ends, and peaks.
 
     Pieces are `float32[n, channels]`, with full scale at 1; channels are averaged.

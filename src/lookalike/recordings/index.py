@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, SupportsFloat, SupportsIndex
+from typing import Any, ClassVar, Generic, Self, SupportsFloat, SupportsIndex, TypeVar, cast
 
 from numpy.typing import NDArray
 
@@ -17,10 +17,13 @@ from lookalike.errors import ArgumentError, DocumentError, FormatError
 from lookalike.indexes.base import StoredIndex
 from lookalike.parts.index import PartIndex
 from lookalike.progress import Progress, listener, shows_progress
-from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
+from lookalike.recordings.audio_hash import AudioHash, Fingerprint
+from lookalike.recordings.signer import HeardRecording, Recording, RecordingSigner
 from lookalike.recordings.workers import read_recordings
 from lookalike.shown import brief, counted
 from lookalike.storage.container import Container
+
+Signed = TypeVar("Signed", bound=RecordingSigner[Any])
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,49 +51,29 @@ class Added(Displayed):
     """Why the file is not in the index, if so."""
 
 
-class RecordingIndex(StoredIndex):
-    """Recordings, each with a name, that are found by a snippet of a few seconds.
-
-    It is a `PartIndex` of the words of an `AudioHash`. A word takes about 31 bytes: with bands, an
-    hour of sound takes 2 MB.
-
-    Args:
-        hash: the signer of the words (default: `AudioHash()`).
-
-    Examples:
-        >>> import lookalike as la
-        >>> import numpy as np
-        >>> noise = np.random.default_rng(0).normal(size=88200) / 8
-        >>> index = la.RecordingIndex()
-        >>> index.add("noise", (noise, 44100))
-        >>> index.search((noise[22050:66150], 44100))[0].offset
-        0.5
-    """
+class RecordingParts(StoredIndex, Generic[Signed]):
+    """Base class of indexes of recordings: a `PartIndex` of the words of a signer, by name."""
 
     kind = "parts"  # of its files
-    signer: AudioHash
+    signer: Signed
+    _signed_by: ClassVar[type[Any]]
+    _created_by: ClassVar[str]
 
-    def __init__(self, hash: AudioHash | None = None) -> None:
-        given = AudioHash() if hash is None else hash
-        self.signer = instance("hash", given, AudioHash, "la.AudioHash()")
-        self.parts = PartIndex(AudioHash.bits)
-        self.parts.signer = self.signer
-
-    @property
-    def hash(self) -> AudioHash:
-        """The signer of the words; the same as `signer`."""
-        return self.signer
+    def __init__(self, signer: Signed) -> None:
+        self.signer = signer
+        self.parts = PartIndex(signer.bits)
+        self.parts.signer = signer
 
     def __len__(self) -> int:
         return len(self.parts)
 
     def __repr__(self) -> str:
         recordings, words = counted(len(self), "recording"), counted(self.parts.part_count, "word")
-        return f"RecordingIndex({recordings}, {words})"
+        return f"{type(self).__name__}({recordings}, {words})"
 
-    def add(self, name: str | int, recording: Recording | Fingerprint) -> None:
-        """Add a recording, decoded in this process, or its words."""
-        self.parts.add(name, *self.hash.sign_query(recording))
+    def add(self, name: str | int, recording: Recording | HeardRecording) -> None:
+        """Add a recording, decoded in this process, or what its signer has taken from one."""
+        self.parts.add(name, *self.signer.sign_query(cast(Any, recording)))
 
     def remove(self, name: str | int) -> None:
         """Remove a recording."""
@@ -120,7 +103,7 @@ class RecordingIndex(StoredIndex):
         tell = listener(progress)
         added, words, offsets = Records(Added), [], []
         names: dict[str, None] = {}
-        found = read_recordings(paths, self.hash, threads=thread_count(threads))
+        found = read_recordings(paths, self.signer, threads=thread_count(threads))
         for done, (path, one) in enumerate(zip(paths, found, strict=True), 1):
             name = _name(path, root)
             if isinstance(one, DocumentError):
@@ -130,13 +113,65 @@ class RecordingIndex(StoredIndex):
                     Added(path, 0, f"has the name {brief(name)}, which an earlier file has")
                 )
             else:
-                added.append(Added(path, len(one.words)))
+                signed = self.signer.parts_of(one)
+                added.append(Added(path, len(signed.offsets)))
                 names[name] = None
-                words.append(one.signatures)
-                offsets.append(one.offsets)
+                words.append(signed.signatures)
+                offsets.append(signed.offsets)
             tell("read", done / len(paths))
         self.parts.add_many(names, words, offsets)
         return added
+
+    def __copy__(self) -> Self:
+        twin = super().__copy__()
+        twin.parts = copy(self.parts)
+        return twin
+
+    def _saved(
+        self, notes: dict[str, Any] | None
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return self.parts._saved(notes)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return self.parts._arrays()
+
+    def _restore(self, container: Container) -> None:
+        self.parts = PartIndex.from_container(container)
+        if not isinstance(self.parts.signer, self._signed_by):
+            raise FormatError(f"{container.path} is not {self._created_by}")
+        self.signer = self.parts.signer
+
+
+class RecordingIndex(RecordingParts[AudioHash]):
+    """Recordings, each with a name, that are found by a snippet of a few seconds.
+
+    It is a `PartIndex` of the words of an `AudioHash`. A word takes about 31 bytes: with bands, an
+    hour of sound takes 2 MB.
+
+    Args:
+        hash: the signer of the words (default: `AudioHash()`).
+
+    Examples:
+        >>> import lookalike as la
+        >>> import numpy as np
+        >>> noise = np.random.default_rng(0).normal(size=88200) / 8
+        >>> index = la.RecordingIndex()
+        >>> index.add("noise", (noise, 44100))
+        >>> index.search((noise[22050:66150], 44100))[0].offset
+        0.5
+    """
+
+    _signed_by = AudioHash
+    _created_by = "an index of recordings for snippets; create one with `lookalike audio index`"
+
+    def __init__(self, hash: AudioHash | None = None) -> None:
+        given = AudioHash() if hash is None else hash
+        super().__init__(instance("hash", given, AudioHash, "la.AudioHash()"))
+
+    @property
+    def hash(self) -> AudioHash:
+        """The signer of the words; the same as `signer`."""
+        return self.signer
 
     def search(
         self,
@@ -180,28 +215,6 @@ class RecordingIndex(StoredIndex):
                 if one.score >= least
             ),
         )
-
-    def __copy__(self) -> Self:
-        twin = super().__copy__()
-        twin.parts = copy(self.parts)
-        return twin
-
-    def _saved(
-        self, notes: dict[str, Any] | None
-    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return self.parts._saved(notes)
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return self.parts._arrays()
-
-    def _restore(self, container: Container) -> None:
-        self.parts = PartIndex.from_container(container)
-        if not isinstance(self.parts.signer, AudioHash):
-            raise FormatError(
-                f"{container.path} is not an index of recordings; create one with `lookalike audio "
-                "index`"
-            )
-        self.signer = self.parts.signer
 
 
 def _several(files: Any) -> Iterator[Any]:

@@ -20,6 +20,7 @@ from lookalike.media import Read, SignedFile, SignedItems, SimilarPairs, Tell, r
 from lookalike.parts.medium import PartMedium, either_way, thinned, votes_of_pairs
 from lookalike.parts.signer import SignedParts
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
+from lookalike.recordings.cover_hash import CoverHash
 from lookalike.recordings.decode import SUFFIXES, AudioInfo, is_audio
 from lookalike.recordings.workers import (
     LEAST_MEMORY,
@@ -64,6 +65,12 @@ class RecordingMedium(PartMedium[Fingerprint]):
     def __init__(
         self, signer: AudioHash | None = None, threshold: SupportsFloat | None = None
     ) -> None:
+        if isinstance(signer, CoverHash):
+            raise ArgumentError(
+                "dedup compares recordings word by word, which CoverHash() does not allow: its "
+                "words are alike in pieces that differ. Pass signer=la.AudioHash(), or find other "
+                "performances with la.CoverIndex"
+            )
         self.signer = instance("signer", signer or AudioHash(), AudioHash, "la.AudioHash()")
         self.threshold = share("threshold", _THRESHOLD if threshold is None else threshold)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +17,9 @@ from lookalike.errors import DocumentError
 from lookalike.processes import Failure, Stop, Task, keep_freed_memory, run, run_in_order
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.chromaprint import find_program
-from lookalike.recordings.decode import AudioInfo, excerpt
+from lookalike.recordings.decode import AudioInfo, decode, excerpt
+from lookalike.recordings.signer import Heard, RecordingSigner
+from lookalike.signatures.signer import signer_from_dict
 from lookalike.storage.file_cache import Kept, packed, unpacked
 
 _SECONDS, _EXCERPT_SECONDS = 1800, 30  # processor time that a file may take
@@ -26,15 +29,19 @@ LEAST_MEMORY = _MEMORY + (64 << 20)
 
 
 def read_recordings(
-    files: Iterable[Path | bytes], hash: AudioHash, *, threads: int = 1
-) -> Iterator[Fingerprint | DocumentError]:
-    """Yield the words of each file, or why it could not be read, decoded by `threads` processes."""
-    hash.check_installed()
+    files: Iterable[Path | bytes], hash: RecordingSigner[Heard], *, threads: int = 1
+) -> Iterator[Heard | DocumentError]:
+    """Yield what the signer takes from each file, or why it could not be read.
 
-    def read(file: Path | bytes, stop: Stop) -> Iterator[Fingerprint | DocumentError]:
+    Files are decoded by `threads` processes.
+    """
+    hash.check_installed()
+    described = json.dumps(hash.to_dict())
+
+    def read(file: Path | bytes, stop: Stop) -> Iterator[Heard | DocumentError]:
         in_memory = isinstance(file, bytes)
         task = Task(
-            "lookalike.recordings.workers:_hasher", (hash.kind, in_memory), seconds=_SECONDS,
+            "lookalike.recordings.workers:_hasher", (described, in_memory), seconds=_SECONDS,
             memory=_MEMORY + (2 * len(file) if isinstance(file, bytes) else 0),
         )  # fmt: skip
         item = file if isinstance(file, bytes) else os.fsencode(file.absolute())
@@ -42,11 +49,9 @@ def read_recordings(
             if isinstance(found, Failure | str):
                 yield DocumentError(found if isinstance(found, str) else task.reason(found))
             else:
-                words, offsets = (
-                    np.frombuffer(found[0], np.uint32),
-                    np.frombuffer(found[1], np.int64),
-                )
-                yield Fingerprint(words, offsets, AudioInfo(*found[2]))
+                rows = np.frombuffer(found[0], hash.row_type)
+                offsets = np.frombuffer(found[1], np.int64)
+                yield hash.heard_type(rows, offsets, AudioInfo(*found[2]))
 
     return run_in_order(read, files, threads=threads)
 
@@ -85,17 +90,19 @@ def excerpt_of(file: Path, most: int) -> bytes | None:
 
 
 def _hasher() -> Callable[[bytes, str, bool], Any]:
-    """Return a function that returns words, offsets and facts about a file, or a reason."""
+    """Return a function that returns rows, offsets and facts about a file, or a reason."""
     keep_freed_memory()
 
-    def hash(item: bytes, kind: str, in_memory: bool) -> Any:
+    def hash(item: bytes, described: str, in_memory: bool) -> Any:
+        signer: Any = signer_from_dict(json.loads(described))
+        source = item if in_memory else Path(os.fsdecode(item))
         try:
-            found = AudioHash(kind).read(item if in_memory else Path(os.fsdecode(item)))
+            rows, offsets, info = decode(source, signer.words_at)
         except DocumentError as error:
             return str(error)
         except OSError as error:
             return f"cannot be read ({error.strerror or error})"
-        return found.words.tobytes(), found.offsets.tobytes(), astuple(found.info)
+        return rows.tobytes(), offsets.tobytes(), astuple(info)
 
     return hash
 

@@ -86,6 +86,7 @@ class Signer(ABC):
     """Parameters and their defaults that `settings` leaves out, as it did before they existed."""
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()  # of typing.Generic
         if "name" not in vars(cls):
             cls.name = cls.__name__
 
@@ -359,6 +360,7 @@ SIGNERS: Registry[type[Signer]] = Registry(
         "projection": "lookalike.signatures.projection:Projection",
         "imagehash": "lookalike.images.image_hash:ImageHash",
         "audiohash": "lookalike.recordings.audio_hash:AudioHash",
+        "coverhash": "lookalike.recordings.cover_hash:CoverHash",
         "videohash": "lookalike.videos.video_hash:VideoHash",
         "passagehash": "lookalike.common_passages.signing:PassageHash",
     },
