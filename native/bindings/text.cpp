@@ -11,6 +11,7 @@
 #include "bindings/module.hpp"
 #include "text/decoded_size.hpp"
 #include "text/equal_texts.hpp"
+#include "text/hash_map.hpp"
 #include "text/json_lines.hpp"
 #include "text/prefixed_values.hpp"
 #include "text/unicode.hpp"
@@ -215,6 +216,24 @@ void bind_text(nb::module_& module) {
             return found;
         },
         "data"_a.noconvert(), "deepest"_a);
+
+    module.def(
+        "places_of",
+        [](const WordArray& hashes, const WordArray& known,
+           const OutputArray<std::int64_t, 1>& places) {
+            expect(places.size() == hashes.size() && known.size() <= UINT32_MAX,
+                   "places of another number than hashes");
+            const nb::gil_scoped_release nogil;
+            text::HashMap<std::uint32_t> table;
+            table.reserve(known.size());
+            for (std::size_t place = 0; place < known.size(); ++place)
+                table[known.data()[place]] = static_cast<std::uint32_t>(place);
+            for (std::size_t at = 0; at < hashes.size(); ++at) {
+                const std::uint32_t* const found = table.find(hashes.data()[at]);
+                places.data()[at] = found == nullptr ? -1 : static_cast<std::int64_t>(*found);
+            }
+        },
+        "hashes"_a.noconvert(), "known"_a.noconvert(), "places"_a.noconvert());
 
     nb::class_<TextFeatures>(module, "TextFeatures")
         .def(

@@ -7,6 +7,7 @@
 #include "vectors/cosines.hpp"
 #include "vectors/estimates.hpp"
 #include "vectors/sketches.hpp"
+#include "vectors/sparse_rows.hpp"
 
 namespace lookalike::bindings {
 
@@ -291,6 +292,24 @@ void bind_vectors(nb::module_& module) {
             },
             "queries"_a.noconvert(), "numbers"_a.noconvert(), "places"_a.noconvert(), "threads"_a,
             "cosines"_a.noconvert());
+
+    module.def(
+        "multiply_rows",
+        [](const IdArray& offsets, const IdArray& columns,
+           const OutputArray<const float, 1>& values, const FloatRows& matrix, std::size_t threads,
+           const OutputArray<float, 2>& product) {
+            expect(values.size() == columns.size() && product.shape(1) == matrix.shape(1) &&
+                       product.shape(0) + 1 == offsets.size(),
+                   "rows of another size than the product");
+            expect_offsets(offsets, columns.size(), "rows that do not lie in the entries");
+            expect_below(columns, matrix.shape(0), "columns that are not there");
+            const nb::gil_scoped_release nogil;
+            vectors::multiply_rows(offsets.data(), product.shape(0), columns.data(), values.data(),
+                                   matrix.data(), matrix.shape(1), threads, python_signals,
+                                   product.data());
+        },
+        "offsets"_a.noconvert(), "columns"_a.noconvert(), "values"_a.noconvert(),
+        "matrix"_a.noconvert(), "threads"_a, "product"_a.noconvert());
 }
 
 }  // namespace lookalike::bindings

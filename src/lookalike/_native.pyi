@@ -215,6 +215,17 @@ def total_weights(
     threads: int,
     totals: NDArray[np.float64],
 ) -> None: ...
+def places_of(
+    hashes: NDArray[np.uint64], known: NDArray[np.uint64], places: NDArray[np.int64]
+) -> None: ...
+def multiply_rows(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    values: NDArray[np.float32],
+    matrix: NDArray[np.float32],
+    threads: int,
+    product: NDArray[np.float32],
+) -> None: ...
 def list_features(
     source: Source, kind: WeightKind, vocabulary: Vocabulary | None, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]: ...

@@ -89,6 +89,7 @@ def test_a_file_of_pairs_is_still_one(
         ("search c.lookalike fox --threshold 95", "did you mean 0.95?"),
         ("dedup c.jsonl out.jsonl", "out.jsonl does not exist; to write there, use -o out.jsonl"),
         ("search fox c.lookalike", "INDEX comes first: lookalike search c.lookalike ..."),
+        ("topics c.jsonl", "did you mean cluster?"),
         ("collection remove docs.db fox", "did you mean delete?"),
         ("collection list docs.db", "did you mean stats?"),
         ("collection create docs.db --method recordings", "did you mean --kind recordings?"),

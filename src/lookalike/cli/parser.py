@@ -52,6 +52,7 @@ _SYNONYMS = {
     **dict.fromkeys(("list", "ls", "info"), "stats"),
     **dict.fromkeys(("insert", "put", "update"), "add"),
     **dict.fromkeys(("find", "query"), "search"),
+    **dict.fromkeys(("topics", "clusters", "label"), "cluster"),
     **dict.fromkeys(("duplicates", "deduplicate"), "dedup"),
     "version": "--version",
 }

@@ -79,11 +79,13 @@ def are_long(lengths: NDArray[np.float64]) -> bool:
     return len(lengths) > 0 and bool(np.median(lengths) >= _BRIEF)
 
 
+def places_of(features: NDArray[np.uint64], some: NDArray[np.uint64]) -> Ints:
+    """Return where each feature is among some others, which are different; -1 if it is not."""
+    places = np.empty(len(features), np.int64)
+    _native.places_of(np.ascontiguousarray(features), np.ascontiguousarray(some), places)
+    return places
+
+
 def is_among(features: NDArray[np.uint64], some: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which features are among some others, which are few and ascending."""
-    if not len(some):
-        return np.zeros(len(features), np.bool_)
-    places = np.searchsorted(some, features)
-    places[places == len(some)] = 0
-    among: NDArray[np.bool_] = some[places] == features
-    return among
+    """Return which features are among some others, which are different."""
+    return places_of(features, some) >= 0

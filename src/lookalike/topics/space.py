@@ -19,9 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.dedup.pairs import Ints
 from lookalike.topics.blocks import each_block
-from lookalike.topics.listed import Listed, is_among
+from lookalike.topics.listed import Listed, is_among, places_of
 
 Points = NDArray[np.float32]
 """float32[n, dimensions]: rows of length 1; of length 0 for documents without known features."""
@@ -39,7 +40,7 @@ _BURSTY, _STEADY = 0.5, 0.1
 _KNOWN = 40
 """Documents with a feature from which its residual IDF is believed."""
 _ROWS = 512
-"""Rows of the matrix that a thread has in memory, once the directions are known."""
+"""Rows of a product that a thread computes at a time."""
 _MEANINGLESS = 0.01
 """Factor of the weights of words that say nothing about topics."""
 
@@ -89,30 +90,21 @@ class TopicSpace:
 
     def entries(self, listed: Listed) -> Entries:
         """Find the known features of documents."""
-        if not len(self.features):
-            none = np.empty(0, np.int64)
-            return Entries(len(listed), none, none, np.empty(0), listed.lengths)
-        places = np.searchsorted(self.features, listed.features)
-        places[places == len(self.features)] = 0
-        known = np.flatnonzero(self.features[places] == listed.features)
+        places = places_of(listed.features, self.features)
+        known = np.flatnonzero(places >= 0)
         return Entries(
             len(listed), listed.rows[known], places[known], listed.counts[known], listed.lengths
         )
 
     def points(self, entries: Entries, threads: int) -> Points:
         """Return the documents as points."""
-        found = np.zeros((entries.documents, self.directions.shape[1]), np.float32)
-        values = self._values(entries)
-
-        def compute(begin: int, end: int) -> None:
-            first, last = np.searchsorted(entries.rows, [begin, end])
-            dense = np.zeros((end - begin, len(self.features)), np.float32)
-            dense[entries.rows[first:last] - begin, entries.columns[first:last]] = values[
-                first:last
-            ]
-            np.matmul(dense, self.directions, out=found[begin:end])
-
-        each_block(entries.documents, _ROWS, threads, compute)
+        found = np.empty((entries.documents, self.directions.shape[1]), np.float32)
+        counts = np.bincount(entries.rows, minlength=entries.documents)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        directions = np.ascontiguousarray(self.directions)
+        _native.multiply_rows(
+            offsets, entries.columns, self._values(entries), directions, threads, found
+        )
         return unit(found)
 
     def _values(self, entries: Entries) -> NDArray[np.float32]:

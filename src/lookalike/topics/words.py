@@ -156,15 +156,17 @@ def cluster_words(
     every, totals = counts.totals()
     all_documents = int(counts.documents.sum())
     topical = _topical(counts, every, totals)
+    says_nothing = is_among(every, meaningless)
     chosen: list[list[list[tuple[int, float]]]] = []
     for (hashes, inside), size, content in zip(
         counts.clusters, counts.documents.tolist(), topical, strict=True
     ):
-        outside = totals[np.searchsorted(every, hashes)] - inside
+        places = np.searchsorted(every, hashes)
+        outside = totals[places] - inside
         others = all_documents - size
         weights = word_weights(inside, size, outside, others) if others else inside / size
         weights[inside < min(_LEAST, size)] = 0
-        frequent, says_something = inside >= _LEAST_SHARE * size, ~is_among(hashes, meaningless)
+        frequent, says_something = inside >= _LEAST_SHARE * size, ~says_nothing[places]
         ranked: list[list[tuple[int, float]]] = []
         for allowed in (
             frequent & content & says_something,
