@@ -38,7 +38,8 @@ struct Hits {
 
 class Items {
   public:
-    Items(std::span<const std::string_view> texts, const ItemRule& rule);
+    Items(std::span<const std::string_view> texts, const ItemRule& rule, std::size_t threads,
+          const bits::Checkpoint& checkpoint);
 
     std::size_t size() const { return words_.size(); }
     // Items with too few words to be looked for.
@@ -73,6 +74,7 @@ class Items {
         passages::Seed at;
     };
 
+    void add_windows(std::span<const std::string_view> texts);
     void add_hits(std::string_view text, std::size_t number, const Words& words,
                   std::vector<Seed>& seeds, Hits& hits) const;
 

@@ -903,7 +903,9 @@ class RepeatTexts:
         hash_bits: int,
         threads: int,
     ) -> _Hashed: ...
-    def joining_windows(self, words: int, hash_bits: int, threads: int) -> NDArray[np.uint64]: ...
+    def joining_windows(
+        self, begin: int, end: int, words: int, hash_bits: int, threads: int
+    ) -> NDArray[np.uint64]: ...
     def wanted_windows(
         self,
         begin: int,
@@ -933,6 +935,8 @@ class RepeatTexts:
         most_texts: int,
         every: bool,
         compared: bool,
+        least: int,
+        most_places: int,
         threads: int,
     ) -> tuple[
         tuple[NDArray[np.int64], NDArray[np.int64]],
@@ -947,13 +951,22 @@ class RepeatTexts:
         firsts: NDArray[np.int64],
         words: int,
         unit: int,
+        least: int,
+        gap: int,
         boundary: int,
         threads: int,
     ) -> tuple[tuple[NDArray[np.int64], ...], int]: ...
 
 class BenchmarkItems:
     def __init__(
-        self, documents: Documents, rule: int, words: int, fewest: int, share: float, gap: int
+        self,
+        documents: Documents,
+        rule: int,
+        words: int,
+        fewest: int,
+        share: float,
+        gap: int,
+        threads: int,
     ) -> None: ...
     @property
     def skipped(self) -> int: ...

@@ -18,6 +18,7 @@ def clean(
     source: Any,
     *,
     words: SupportsIndex | None = None,
+    gap: SupportsIndex | None = None,
     unit: str | None = None,
     max_documents: SupportsIndex | None = None,
     remove: str = "copies",
@@ -46,12 +47,24 @@ def clean(
     Punctuation that is attached to removed words, and the space behind them, go with them. All
     other text is unchanged, byte for byte. The result does not depend on the number of threads.
 
+    With `gap`, edited copies are removed, too, once no window is repeated. A run is two or more
+    equal words, and at least a fifth of `words`, one after the other here and in an earlier place
+    that it does not overlap. A run follows another one if it begins and ends behind it in both
+    places, with at most `gap` other words between them. A word is removed if it is in a run of a
+    chain of such runs, all in the same two documents, that have `words` words or more here. The
+    other words between runs stay, except by `boundary`. Equal runs are then removed again, until
+    there are neither. Each window of a run is compared with the first 8 places that have the same
+    words, so a phrase that is everywhere costs no more: all passages are found whose windows are
+    in at most 9 places.
+
     With `unit`, whole lines, sentences or paragraphs are compared instead, by their words.
 
     Args:
         source: The corpus; `text`, `id`, `format`, `encoding`, `skip_bad` and `max_document` say
             how it is read, as in `la.dedup`.
         words: The least number of words of a repeated run (default: 50), or of a unit (default: 1).
+        gap: The largest number of other words between two runs of an edited copy (default: 0, only
+            equal runs are removed).
         unit: "line", "sentence" or "paragraph": remove those that occur in more than
             `max_documents` documents, or more than once in a document (default: runs of words).
         max_documents: The number of documents that may have a unit (default: 1).

@@ -12,7 +12,12 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.checks import flag, one_of, share, thread_count, whole_number
-from lookalike.cleaning.benchmarks import Benchmark, item_places, open_benchmarks
+from lookalike.cleaning.benchmarks import (
+    Benchmark,
+    item_places,
+    open_benchmarks,
+    without_nulls,
+)
 from lookalike.cleaning.contamination_result import ContaminatedDocument, Contamination, Evidence
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.base import limited, pa
@@ -107,6 +112,7 @@ def run_decontamination(options: dict[str, Any]) -> Contamination:
                 settings.shortest,
                 settings.min_share,
                 settings.gap,
+                threads,
             )
         identity, problems = corpus.identity(), Problems(skip_bad)
         limits = (None, threads)
@@ -160,7 +166,7 @@ def _contaminated(
     """Yield the number of documents of each batch, and those that contain items."""
     first = 0
     for batch in corpus.read(columns.names, problems):
-        texts = text_strings(batch.column(0), columns.text, corpus).fill_null("")
+        texts = without_nulls(text_strings(batch.column(0), columns.text, corpus))
         found: list[ContaminatedDocument] = []
         if len(texts):
             (documents,) = text_batches(texts, None)

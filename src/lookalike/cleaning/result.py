@@ -271,6 +271,7 @@ class CleanResult(Tabular):
             np.ascontiguousarray(ranges.begins[chosen]),
             np.ascontiguousarray(ranges.ends[chosen]),
         )
+        self.documents.texts.release()
         buffers = [None, pa.py_buffer(begins), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_string(), len(rows), buffers)
 

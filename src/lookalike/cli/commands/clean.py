@@ -7,6 +7,7 @@ import argparse
 from lookalike.cleaning import clean
 from lookalike.cleaning.settings import (
     BOUNDARIES,
+    GAP,
     KEEP_RULES,
     MAX_DOCUMENTS,
     REMOVALS,
@@ -20,7 +21,7 @@ from lookalike.cli.terminal import check_read_once
 from lookalike.progress import progress_bars
 
 _CHOSEN = (
-    *("words", "unit", "max_documents", "remove", "boundary", "keep", "min_left"),
+    *("words", "gap", "unit", "max_documents", "remove", "boundary", "keep", "min_left"),
     *("max_document", "work", "memory_limit"),
 )
 
@@ -34,6 +35,8 @@ ARGUMENTS = f"""
 what to remove:
   words:--passage-words N  minimum number of words in a repeated run, or in a unit (default:
                        {WORDS}; units {UNIT_WORDS})
+  --gap N              also remove edited copies, with at most N other words between runs of a fifth
+                       of --passage-words (default: {GAP})
   --unit {"|".join(UNITS)}  remove whole units instead of runs of words
   --max-documents N    number of documents that may have a unit (default: {MAX_DOCUMENTS})
   --remove {"|".join(REMOVALS)}=copies  copies: all but the first copy; all: the first copy, too
