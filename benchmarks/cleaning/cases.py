@@ -33,7 +33,7 @@ CASES = ("clean-spans", "decontaminate-ngrams")
 LONG_CASES = ("clean-spans-1gb",)
 """Run only if they are named: a suffix array of a gigabyte takes minutes and 10 GB of memory."""
 
-TIMES, LONG_TIMES = 2, 11
+TIMES, LONG_TIMES, TRAINING_TIMES = 2, 11, 3
 LEAST, NGRAM = 50, 13
 ITEMS = 100_000
 PART_OF_NGRAMS, PART_OF_SENTENCES = 100, 100
@@ -53,7 +53,7 @@ def run_cleaning(
 ) -> Iterator[Result]:
     """Run cases one after the other, on a `part`-th of the abstracts."""
     for name in names:
-        times = LONG_TIMES if name in LONG_CASES else TIMES
+        times = {"clean-spans": TIMES, "clean-spans-1gb": LONG_TIMES}.get(name, TRAINING_TIMES)
         corpus = planted(folder, cache, times, part)
         with tempfile.TemporaryDirectory(dir=cache) as place:
             if name == "decontaminate-ngrams":
@@ -156,7 +156,10 @@ def _decontaminate(
         raise WrongAnswerError(f"{name}: {len(found ^ truth)} documents differ from all n-grams")
     part = len(corpus.texts) // PART_OF_NGRAMS
     theirs = place / "rows.npy"
-    peers = [_peer("ngrams", corpus.path, wanted.path, str(part), str(theirs)) for _ in range(2)]
+    peers = [
+        _peer("ngrams", corpus.path, wanted.path, str(part), str(theirs))
+        for _ in range(SLOW_ROUNDS)
+    ]
     other, own = set(np.load(theirs).tolist()), {row for row in truth if row < part}
     size = corpus.text_bytes
     measured = [

@@ -377,6 +377,7 @@ def about(result: CleanResult) -> list[tuple[str, str, str]]:
     counts, settings = result.counts, result.settings
     unit = settings.unit or "run"
     kind = f"runs of {settings.words} words or more" if settings.unit is None else f"{unit}s"
+    kind += f" with gaps of up to {counted(int(settings.gap), 'word')}" if settings.gap else ""
     which = "and their first copies" if settings.every else "all but their first copies"
     about_text = "" if result.source.fixed_columns else columns_text(result.columns)
     lines = [
