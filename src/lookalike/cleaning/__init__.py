@@ -47,15 +47,15 @@ def clean(
     Punctuation that is attached to removed words, and the space behind them, go with them. All
     other text is unchanged, byte for byte. The result does not depend on the number of threads.
 
-    With `gap`, edited copies are removed, too, once no window is repeated. A run is two or more
-    equal words, and at least a fifth of `words`, one after the other here and in an earlier place
-    that it does not overlap. A run follows another one if it begins and ends behind it in both
-    places, with at most `gap` other words between them. A word is removed if it is in a run of a
-    chain of such runs, all in the same two documents, that have `words` words or more here. The
-    other words between runs stay, except by `boundary`. Equal runs are then removed again, until
-    there are neither. Each window of a run is compared with the first 8 places that have the same
-    words, so a phrase that is everywhere costs no more: all passages are found whose windows are
-    in at most 9 places.
+    With `gap`, edited copies are removed, too, once no window is repeated. A piece is a window with
+    the same words as one in an earlier place, which it does not overlap. It has a fifth of `words`,
+    at least 2. A run is pieces of which each begins one word behind the other, in both places. A
+    run follows another one if it begins and ends behind it in both places, with at most `gap` other
+    words between them. Words are removed if they are in a chain of such runs with `words` words of
+    the document, or more. The earlier places of a chain are in one document. The other words
+    between runs stay, except by `boundary`. Then repeated windows are removed again, until there
+    are neither. A piece is compared with the first 8 places that have its words, so a phrase that
+    is everywhere costs no more. All edited copies are found whose pieces are in at most 9 places.
 
     With `unit`, whole lines, sentences or paragraphs are compared instead, by their words.
 

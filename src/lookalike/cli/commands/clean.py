@@ -71,9 +71,9 @@ Words are letters and digits, in upper or lower case. A run is removed if the sa
 earlier document, or earlier in the same one. Removing text can make new repeats: these are removed,
 too, so cleaning the result again removes nothing. Everything else is unchanged, byte for byte.
 
---gap also removes copies in which words were changed, inserted or left out: runs of equal words,
-each a fifth of --passage-words or more, that follow each other here and in an earlier place, and
-have --passage-words words together. The other words between them stay, except by --boundary.
+--gap also removes copies in which words were changed, inserted or left out. Such a copy is runs of
+equal words that follow each other in both places, with at most N other words between them. Each has a fifth of --passage-words or more, and all together have --passage-words. The other
+words between them stay, except by --boundary.
 
 --unit removes lines, sentences or paragraphs whose words occur in more than --max-documents
 documents, or more than once in a document.
