@@ -72,8 +72,9 @@ earlier document, or earlier in the same one. Removing text can make new repeats
 too, so cleaning the result again removes nothing. Everything else is unchanged, byte for byte.
 
 --gap also removes copies in which words were changed, inserted or left out. Such a copy is runs of
-equal words that follow each other in both places, with at most N other words between them. Each has a fifth of --passage-words or more, and all together have --passage-words. The other
-words between them stay, except by --boundary.
+equal words that follow each other in both places, with at most N other words between them. Each
+has a fifth of --passage-words or more, and all together have --passage-words. The other words
+between them stay, except by --boundary.
 
 --unit removes lines, sentences or paragraphs whose words occur in more than --max-documents
 documents, or more than once in a document.
