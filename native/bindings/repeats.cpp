@@ -139,18 +139,17 @@ void bind_repeats(nb::module_& module) {
         .def(
             "__init__",
             [](repeats::Items* self, const Documents& documents, std::size_t rule,
-               std::size_t words, std::size_t fewest, double share, std::size_t gap,
-               std::size_t threads) {
+               std::size_t words, std::size_t fewest, double share, std::size_t gap) {
                 expect(rule <= static_cast<std::size_t>(repeats::Rule::near) && words > 0 &&
                            fewest > 0 && documents.texts.size() < UINT32_MAX,
                        "a rule that is none");
                 const repeats::ItemRule wanted{static_cast<repeats::Rule>(rule), words, fewest,
                                                share, gap};
-                without_gil([&] {
-                    new (self) repeats::Items(documents.texts, wanted, threads, kCheckpoint);
-                });
+                const nb::gil_scoped_release nogil;
+                new (self) repeats::Items(documents.texts, wanted);
             },
-            "documents"_a, "rule"_a, "words"_a, "fewest"_a, "share"_a, "gap"_a, "threads"_a)
+            nb::keep_alive<1, 2>(), "documents"_a, "rule"_a, "words"_a, "fewest"_a, "share"_a,
+            "gap"_a)
         .def_prop_ro("skipped", &repeats::Items::skipped)
         .def(
             "find",

@@ -102,26 +102,15 @@ std::span<const Items::Place> Items::Table::find(std::uint64_t hash) const {
     return std::span(places).subspan(begin, end - begin);
 }
 
-Items::Items(std::span<const std::string_view> texts, const ItemRule& rule, std::size_t threads,
-             const bits::Checkpoint& checkpoint)
-    : rule_(rule) {
+Items::Items(std::span<const std::string_view> texts, const ItemRule& rule)
+    : rule_(rule), texts_(texts) {
     tables_.resize(2);
     tables_[0].words = rule.words;
     tables_[1].words = std::min(rule.fewest, rule.words);
-    bits::share_out(2, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        if (task == 0)
-            for (const std::string_view text : texts)
-                words_.add(text, vocabulary_);
-        else
-            add_windows(texts);
-    });
-}
-
-void Items::add_windows(std::span<const std::string_view> texts) {
     WordLister lister;
     for (std::size_t item = 0; item < texts.size(); ++item) {
         const Words& list = lister.list(texts[item]);
-        const bool whole = list.size() < rule_.words;
+        const bool whole = list.size() < rule.words;
         if (list.size() < tables_[1].words) {
             ++skipped_;
             continue;
@@ -177,14 +166,17 @@ void Items::add_hits(std::string_view text, std::size_t number, const Words& wor
                      std::vector<Seed>& seeds, Hits& hits) const {
     std::stable_sort(seeds.begin(), seeds.end(),
                      [](const Seed& one, const Seed& two) { return one.item < two.item; });
-    passages::WordTexts own;  // numbers are compared, which are equal where words are
-    own.add_known(text, vocabulary_);
+    passages::Vocabulary vocabulary;  // numbers are compared, which are equal where words are
+    passages::WordTexts own;
+    own.add(text, vocabulary);
     for (std::size_t begin = 0, end = 0; begin < seeds.size(); begin = end) {
         const std::uint32_t item = seeds[begin].item;
         std::vector<passages::Seed> some;
         for (; end < seeds.size() && seeds[end].item == item; ++end)
             some.push_back(seeds[end].at);
-        const std::span<const passages::Word> wanted = words_.text(item);
+        passages::WordTexts item_words;
+        item_words.add_known(texts_[item], vocabulary);
+        const std::span<const passages::Word> wanted = item_words.text(0);
         const std::size_t piece = std::min(rule_.words, wanted.size());
         const auto runs = passages::runs_of(wanted, own.text(0), some, piece);
         if (runs.empty())

@@ -38,10 +38,10 @@ struct Hits {
 
 class Items {
   public:
-    Items(std::span<const std::string_view> texts, const ItemRule& rule, std::size_t threads,
-          const bits::Checkpoint& checkpoint);
+    // The texts have to live as long as this does.
+    Items(std::span<const std::string_view> texts, const ItemRule& rule);
 
-    std::size_t size() const { return words_.size(); }
+    std::size_t size() const { return texts_.size(); }
     // Items with too few words to be looked for.
     std::size_t skipped() const { return skipped_; }
 
@@ -74,13 +74,11 @@ class Items {
         passages::Seed at;
     };
 
-    void add_windows(std::span<const std::string_view> texts);
     void add_hits(std::string_view text, std::size_t number, const Words& words,
                   std::vector<Seed>& seeds, Hits& hits) const;
 
     ItemRule rule_;
-    passages::Vocabulary vocabulary_;
-    passages::WordTexts words_;
+    std::span<const std::string_view> texts_;
     std::vector<Table> tables_;
     std::size_t skipped_ = 0;
 };

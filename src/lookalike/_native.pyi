@@ -959,14 +959,7 @@ class RepeatTexts:
 
 class BenchmarkItems:
     def __init__(
-        self,
-        documents: Documents,
-        rule: int,
-        words: int,
-        fewest: int,
-        share: float,
-        gap: int,
-        threads: int,
+        self, documents: Documents, rule: int, words: int, fewest: int, share: float, gap: int
     ) -> None: ...
     @property
     def skipped(self) -> int: ...

@@ -112,7 +112,6 @@ def run_decontamination(options: dict[str, Any]) -> Contamination:
                 settings.shortest,
                 settings.min_share,
                 settings.gap,
-                threads,
             )
         identity, problems = corpus.identity(), Problems(skip_bad)
         limits = (None, threads)
