@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _AT_A_TIME = 1 << 14
 _TEXTS_AT_A_TIME = 1 << 12
+_SCATTERED = 1 << 9
+"""Texts anywhere in a file, of which the system may load more than was asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -365,10 +367,11 @@ def left_words(documents: DocumentTable, removals: Removals) -> tuple[Ints, Ints
         return changed, np.empty(0, np.int64)
     removed = np.add.reduceat(removals.words, first)
     texts, kind = documents.texts.documents, Words()
-    counts = [
-        np.asarray(kind.counts(texts.take(changed[begin : begin + _TEXTS_AT_A_TIME])))
-        for begin in range(0, len(changed), _TEXTS_AT_A_TIME)
-    ]
+    counts = []
+    for begin in range(0, len(changed), _SCATTERED):
+        some = texts.take(changed[begin : begin + _SCATTERED])
+        counts.append(np.asarray(kind.counts(some)))
+        documents.texts.release()
     return changed, np.concatenate(counts).astype(np.int64) - removed
 
 
