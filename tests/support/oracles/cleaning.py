@@ -49,7 +49,7 @@ Run = tuple[int, int, int]
 """Words here and in the copy, and their number."""
 
 
-def runs_between(
+def copied_runs(
     documents: Sequence[Sequence[str]], piece: int, most: int, *, every: bool
 ) -> dict[tuple[int, int], list[Run]]:
     """Return, by two documents, windows of `piece` words one after the other that have copies one
@@ -137,7 +137,7 @@ def kept_words(
         covered, _ = repeated(words, size, every=every)
         if gap and not any(covered):
             covered = [set() for _ in left]
-            for (number, _), runs in runs_between(words, piece, most, every=every).items():
+            for (number, _), runs in copied_runs(words, piece, most, every=every).items():
                 covered[number] |= in_passages(runs, size, gap)
         if not any(covered):
             return left
