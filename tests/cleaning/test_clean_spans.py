@@ -133,6 +133,9 @@ def test_exactly_the_edited_copies_are_removed(
         assert [words_of(text) for text in left] == [[word for _, word in one] for one in expected]
         assert without_ranges(texts, result) == left
         assert len(cleaned(left, 1)) == 0
+        if result.rounds == 1:
+            for number in range(len(result)):
+                assert words_of(result.copied_text(number)) == words_of(result.removed_text(number))
         for name, value in (files or {}).items():
             patch.setattr(repeats, name, value)
         if files is not None:
