@@ -13,6 +13,8 @@ from benchmarks.advice.real import CASES as REAL
 from benchmarks.advice.real import real_table, run_real
 from benchmarks.bands.live import CASES as BANDS
 from benchmarks.bands.live import run_bands
+from benchmarks.cleaning.cases import run_cleaning
+from benchmarks.cleaning.cases import selected_cases as cleaning_cases
 from benchmarks.clusters.cases import CASES as CLUSTERS
 from benchmarks.clusters.cases import run_clusters
 from benchmarks.collection.cases import CASES as COLLECTIONS
@@ -101,6 +103,7 @@ SUITES = (
     Suite("videos.json", _with(VIDEOS), run_videos, videos_table),
     Suite("recordings.json", _with(RECORDINGS), run_recordings, recordings_table, ("cache",)),
     Suite("passages.json", _with(PASSAGES), run_passages, case_table, ("data",)),
+    Suite("cleaning.json", cleaning_cases, run_cleaning, case_table, ("data", "cache")),
     Suite("vectors.json", _with(VECTORS), run_vectors, quality_table, ("data", "cache")),
     Suite("serve.json", _with(SERVE), run_serve, case_table),
 )

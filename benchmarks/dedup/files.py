@@ -23,7 +23,7 @@ from benchmarks.signing.documents import FILE as ARXIV
 from benchmarks.signing.documents import FLATTENING, read_documents
 from lookalike.storage.files import whole_file
 
-__all__ = ["abstracts", "distinct_texts", "short_documents"]
+__all__ = ["abstracts", "distinct_texts", "once", "short_documents"]
 
 DEBIAN = "debian_descriptions.jsonl.gz"
 SEED = 60
@@ -37,8 +37,8 @@ COLUMN = "abstract"
 def abstracts(folder: Path | None, cache: Path, count: int) -> dict[str, Path]:
     """Return the first abstracts, with all their columns, as JSON Lines and as Parquet."""
     kind = "arxiv" if folder is not None else "made-up"
-    lines = _once(cache / f"{kind}-{count}.jsonl", lambda path: _copy_lines(folder, path, count))
-    table = _once(
+    lines = once(cache / f"{kind}-{count}.jsonl", lambda path: _copy_lines(folder, path, count))
+    table = once(
         cache / f"{kind}-{count}.parquet",
         lambda path: pyarrow.parquet.write_table(pyarrow.json.read_json(lines), path),
     )
@@ -60,10 +60,10 @@ def short_documents(cache: Path, count: int) -> Path:
     the first 100,000, so that groups grow with the corpus. A shorter file is the beginning of a
     longer one.
     """
-    return _once(cache / f"short-{count}.parquet", lambda path: _write_short(path, count))
+    return once(cache / f"short-{count}.parquet", lambda path: _write_short(path, count))
 
 
-def _once(path: Path, make: Callable[[Path], Any]) -> Path:
+def once(path: Path, make: Callable[[Path], Any]) -> Path:
     """Make a file unless it is there; a half-made one never is."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Run", "equal_runs"]
+__all__ = ["Run", "equal_runs", "window_hashes"]
 
 Run = tuple[int, int, int, int, int]
 """Left and right document, places of the first word in them, and number of words."""
@@ -26,7 +26,7 @@ def equal_runs(texts: list[str], least: int) -> set[Run]:
     begins = np.concatenate([[0], np.cumsum([len(words) for words in each])])
     words = np.concatenate([np.array(own, np.int64) for own in each])
     document = np.repeat(np.arange(len(texts)), np.diff(begins))
-    hashes = _hashes(words, least)
+    hashes = window_hashes(words, least)
     count = max(0, len(words) - least + 1)
     whole = np.flatnonzero(document[:count] == document[least - 1 :][:count])  # within one text
     order = whole[np.argsort(hashes[whole], kind="stable")]
@@ -47,7 +47,7 @@ def equal_runs(texts: list[str], least: int) -> set[Run]:
     return runs
 
 
-def _hashes(words: NDArray[np.int64], least: int) -> NDArray[np.uint64]:
+def window_hashes(words: NDArray[np.int64], least: int) -> NDArray[np.uint64]:
     """Return a hash of the words from each place on; twice as many at each step."""
     values = words.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
     result = np.zeros(max(0, len(words) - least + 1), np.uint64)

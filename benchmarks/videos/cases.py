@@ -125,7 +125,7 @@ def _changes(name: str, part: int) -> VideosResult:
             false / (total * len(CHANGES)), 0.01, "", 4,
         ),
     ]  # fmt: skip
-    title = f"{total} films ({len(films) - MADE_UP // part} found), each changed in many ways"
+    title = f"{total} films ({len(films) - _made_up(part)} found), each changed in many ways"
     notes = [
         "found: the share that is found (lookalike: at its place); false: queries that match "
         "another film",
@@ -135,9 +135,14 @@ def _changes(name: str, part: int) -> VideosResult:
     return VideosResult(name, title, [], verdicts, heading, rows, notes)
 
 
+def _made_up(part: int) -> int:
+    return max(1, MADE_UP // part)
+
+
 def _films(part: int) -> list[tuple[str, Film]]:
     """Return made-up films, and found ones, that no setting was chosen with."""
-    films = [(f"made up {number}", made_up(FIRST + number)) for number in range(MADE_UP // part)]
+    count = _made_up(part)
+    films = [(f"made up {number}", made_up(FIRST + number)) for number in range(count)]
     real = [one for number, one in enumerate(found()) if number % 3]
     return films + real[:: max(part, -(-len(real) // REAL))]
 

@@ -50,7 +50,7 @@ repeats::Unit unit_of(std::size_t unit) {
 
 repeats::Choice choice_of(std::size_t words, std::size_t unit, std::int64_t most_texts, bool every,
                           bool compared) {
-    return {words, unit_of(unit), most_texts, every, compared};
+    return {words, unit_of(unit), most_texts, every, compared, 0, 0, 1};
 }
 
 nb::tuple columns_of(repeats::Removals& found) {
@@ -153,7 +153,8 @@ void bind_repeats(nb::module_& module) {
                 const nb::gil_scoped_release nogil;
                 new (self) repeats::Items(documents.texts, wanted);
             },
-            "documents"_a, "rule"_a, "words"_a, "fewest"_a, "share"_a, "gap"_a)
+            nb::keep_alive<1, 2>(), "documents"_a, "rule"_a, "words"_a, "fewest"_a, "share"_a,
+            "gap"_a)
         .def_prop_ro("skipped", &repeats::Items::skipped)
         .def(
             "find",
@@ -238,15 +239,16 @@ void bind_repeats(nb::module_& module) {
             "part_bits"_a, "hash_bits"_a, "threads"_a)
         .def(
             "joining_windows",
-            [](const RepeatTexts& self, std::size_t words, std::size_t hash_bits,
-               std::size_t threads) {
+            [](const RepeatTexts& self, std::size_t begin, std::size_t end, std::size_t words,
+               std::size_t hash_bits, std::size_t threads) {
+                expect_texts(self, begin, end);
                 expect(words > 0, "windows without words");
                 return to_numpy(without_gil([&] {
-                    return repeats::joining_windows(self.texts, words, hash_bits, threads,
-                                                    kCheckpoint);
+                    return repeats::joining_windows(self.texts, begin, end, words, hash_bits,
+                                                    threads, kCheckpoint);
                 }));
             },
-            "words"_a, "hash_bits"_a, "threads"_a)
+            "begin"_a, "end"_a, "words"_a, "hash_bits"_a, "threads"_a)
         .def(
             "wanted_windows",
             [](const RepeatTexts& self, std::size_t begin, std::size_t end, std::size_t words,
@@ -281,8 +283,11 @@ void bind_repeats(nb::module_& module) {
             "copies",
             [](const RepeatTexts& self, const WordArray& hashes, const IdArray& positions,
                std::size_t words, std::size_t unit, std::int64_t most_texts, bool every,
-               bool compared, std::size_t threads) {
-                const auto choice = choice_of(words, unit, most_texts, every, compared);
+               bool compared, std::size_t least, std::size_t most_places, std::size_t threads) {
+                expect(least == 0 || words > 1, "passages of single words");
+                auto choice = choice_of(words, unit, most_texts, every, compared);
+                choice.least = least;
+                choice.most_places = most_places;
                 auto hashed = hashed_of(hashes, positions);
                 expect_below(positions, static_cast<std::size_t>(self.texts.total()),
                              "positions behind the texts");
@@ -295,7 +300,7 @@ void bind_repeats(nb::module_& module) {
                                       tuple_of(counts.firsts, counts.texts, counts.places));
             },
             "hashes"_a.noconvert(), "positions"_a.noconvert(), "words"_a, "unit"_a, "most_texts"_a,
-            "every"_a, "compared"_a, "threads"_a)
+            "every"_a, "compared"_a, "least"_a, "most_places"_a, "threads"_a)
         .def(
             "text_of",
             [](const RepeatTexts& self, const IdArray& positions) {
@@ -313,14 +318,18 @@ void bind_repeats(nb::module_& module) {
         .def(
             "removals",
             [](const RepeatTexts& self, const IdArray& places, const IdArray& firsts,
-               std::size_t words, std::size_t unit, std::size_t boundary, std::size_t threads) {
+               std::size_t words, std::size_t unit, std::size_t least, std::size_t gap,
+               std::size_t boundary, std::size_t threads) {
+                expect(least == 0 || words > 1, "passages of single words");
                 expect(places.size() == firsts.size(), "copies of nothing");
                 for (const IdArray& positions : {places, firsts})
                     expect_below(positions, static_cast<std::size_t>(self.texts.total()),
                                  "positions behind the texts");
                 expect(boundary <= static_cast<std::size_t>(repeats::Boundary::paragraph),
                        "a boundary that is none");
-                const auto choice = choice_of(words, unit, 1, false, false);
+                auto choice = choice_of(words, unit, 1, false, false);
+                choice.least = least;
+                choice.gap = gap;
                 auto found = without_gil([&] {
                     return repeats::removals_of(self.texts, {vector_of(places), vector_of(firsts)},
                                                 choice, static_cast<repeats::Boundary>(boundary),
@@ -328,8 +337,8 @@ void bind_repeats(nb::module_& module) {
                 });
                 return columns_of(found);
             },
-            "places"_a.noconvert(), "firsts"_a.noconvert(), "words"_a, "unit"_a, "boundary"_a,
-            "threads"_a)
+            "places"_a.noconvert(), "firsts"_a.noconvert(), "words"_a, "unit"_a, "least"_a, "gap"_a,
+            "boundary"_a, "threads"_a)
         .def(
             "far_removals",
             [](const RepeatTexts& self, const IdArray& places, const IdArray& documents,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
+#include <numeric>
 
 #include "repeats/cutting.hpp"
 
@@ -70,6 +72,17 @@ void add_copies(const Texts& texts, std::span<const Position> places, const Choi
         copies.places.push_back(place);
         copies.firsts.push_back(first);
     };
+    if (choice.near()) {
+        for (std::size_t at = 0; at < places.size(); ++at) {
+            const std::size_t end = choice.every ? places.size() : at;
+            for (std::size_t one = 0; one < std::min(end, choice.most_places); ++one)
+                if (one != at)
+                    add(places[at], places[one]);
+            if (!choice.every && at < choice.most_places && at + 1 < places.size())
+                add(places[at], places[at]);
+        }
+        return;
+    }
     if (choice.words != 0) {
         for (const Position place : places) {
             if (place != places.front() || !choice.every)
@@ -115,7 +128,11 @@ struct Run {
     Position far;                        // number of the first word of a copy elsewhere, or -1
     WordReader own, other;               // behind the last window
     std::vector<Position> begins, ends;  // of the words of a copy that is here
+    Position farthest = 0;               // where the copy of a run that follows can begin
+    std::size_t words_before = 0, words_behind = 0;  // of runs that it follows, or that follow it
 
+    std::size_t size() const { return begins.size(); }
+    std::size_t end() const { return first + size(); }
     bool goes_on(std::size_t window, Position copy) const {
         return last + 1 == window && begin_of(window - first) == copy;
     }
@@ -150,6 +167,8 @@ class Coverer {
             word = word_at(places[at], word);
             if (places[at] == firsts[at])
                 mark_first_copy(word);
+            else if (choice_.near())
+                add_to_run(word, firsts[at], removals);
             else if (choice_.words != 0)
                 cover_window(word, firsts[at], removals);
             else
@@ -192,10 +211,129 @@ class Coverer {
     }
 
     void remove(Removals& removals) {
+        if (choice_.near())
+            cover_passages();
         if (choice_.words == 0)
             remove_units(removals);
         else
             remove_words(removals);
+    }
+
+    // A run at `window` with the words of a copy; nothing if they are not the same.
+    bool begin_run(std::size_t window, std::size_t text, Position copy) {
+        runs_.push_back({window,
+                         window,
+                         text,
+                         -1,
+                         WordReader(texts_.text(number_), texts_.removed(number_),
+                                    spliced_.original(words_.begins[window])),
+                         WordReader(texts_.text(text), texts_.removed(text), copy),
+                         {},
+                         {}});
+        for (std::size_t word = 0; word < choice_.words; ++word)
+            if (!agrees(runs_.back())) {
+                runs_.pop_back();
+                return false;
+            }
+        return true;
+    }
+
+    bool overlaps_copy(const Run& run, std::size_t window, Position copy) const {
+        if (run.text != number_)
+            return false;
+        const Position own = spliced_.original(words_.begins[window]);
+        const Position own_end = spliced_.original(words_.ends[window + choice_.words - 1] - 1);
+        return copy < own ? run.ends.back() > own : own_end >= copy;
+    }
+
+    // A window of a passage and one of its copies.
+    void add_to_run(std::size_t window, Position first, Removals& removals) {
+        const std::size_t text = texts_.text_of(first);
+        const Position copy = first - texts_.begin(text);
+        std::erase_if(open_, [&](std::size_t run) {
+            if (runs_[run].last + 1 >= window)
+                return false;
+            end_run(runs_[run]);
+            return true;
+        });
+        for (const std::size_t run : open_) {
+            if (runs_[run].text != text || !runs_[run].goes_on(window, copy))
+                continue;
+            if (agrees(runs_[run]))
+                runs_[run].last = window;
+            else
+                ++removals.collisions;
+            return;
+        }
+        if (!begin_run(window, text, copy))
+            ++removals.collisions;
+        else if (overlaps_copy(runs_.back(), window, copy))
+            runs_.pop_back();
+        else
+            open_.push_back(runs_.size() - 1);
+    }
+
+    // Finds the place up to which the copy of a run that follows may begin.
+    void end_run(Run& run) const {
+        for (std::size_t word = 0; word <= choice_.gap; ++word) {
+            if (!run.other.next()) {
+                run.farthest = std::numeric_limits<Position>::max();
+                return;
+            }
+            run.farthest = run.other.begin();
+        }
+    }
+
+    bool follows(const Run& run, const Run& before) const {
+        return run.first > before.first && run.end() > before.end() &&
+               run.begins.front() > before.begins.front() && run.ends.back() > before.ends.back() &&
+               run.first <= before.end() + choice_.gap && run.begins.front() <= before.farthest;
+    }
+
+    // Of runs that follow each other, those that have enough words cover theirs.
+    void cover_passages() {
+        for (const std::size_t run : open_)
+            end_run(runs_[run]);
+        std::vector<std::size_t> order(runs_.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t two) {
+            return runs_[one].text < runs_[two].text;  // of a text, by where they begin
+        });
+        std::vector<std::pair<std::size_t, std::size_t>> steps;
+        std::vector<std::size_t> near;
+        for (std::size_t at = 0; at < order.size(); ++at) {
+            Run& run = runs_[order[at]];
+            run.words_before = run.words_behind = run.size();
+            if (at == 0 || runs_[order[at - 1]].text != run.text)
+                near.clear();
+            std::erase_if(
+                near, [&](std::size_t one) { return runs_[one].end() + choice_.gap < run.first; });
+            for (const std::size_t one : near) {
+                const Run& before = runs_[one];
+                if (!follows(run, before))
+                    continue;
+                steps.emplace_back(one, order[at]);
+                run.words_before =
+                    std::max(run.words_before,
+                             before.words_before + run.end() - std::max(run.first, before.end()));
+            }
+            near.push_back(order[at]);
+        }
+        for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+            Run& run = runs_[step->first];
+            const Run& behind = runs_[step->second];
+            run.words_behind =
+                std::max(run.words_behind,
+                         behind.words_behind + std::min(behind.first, run.end()) - run.first);
+        }
+        for (std::size_t run = 0; run < runs_.size(); ++run) {
+            const Run& found = runs_[run];
+            if (found.words_before + found.words_behind - found.size() < choice_.least)
+                continue;
+            for (std::size_t word = found.first; word < found.end(); ++word)
+                if (run_of_[word] == kNone)
+                    run_of_[word] = run;
+        }
     }
 
     // The run that a window goes on, or none.
@@ -237,36 +375,19 @@ class Coverer {
         const Position copy = first - texts_.begin(text);
         std::size_t run = run_before(window, text, copy);
         if (run == kNone) {
-            runs_.push_back({window,
-                             window,
-                             text,
-                             -1,
-                             WordReader(texts_.text(number_), texts_.removed(number_),
-                                        spliced_.original(words_.begins[window])),
-                             WordReader(texts_.text(text), texts_.removed(text), copy),
-                             {},
-                             {}});
+            if (!begin_run(window, text, copy)) {
+                ++removals.collisions;
+                return;
+            }
             run = runs_.size() - 1;
-            for (std::size_t word = 0; word < choice_.words; ++word)
-                if (!agrees(runs_[run])) {
-                    runs_.pop_back();
-                    ++removals.collisions;
-                    return;
-                }
         } else if (agrees(runs_[run])) {
             runs_[run].last = window;
         } else {
             ++removals.collisions;
             return;
         }
-        const Run& found = runs_[run];
-        if (text == number_) {
-            const Position own = spliced_.original(words_.begins[window]);
-            const Position own_end = spliced_.original(words_.ends[window + choice_.words - 1] - 1);
-            if (copy < own ? found.ends.back() > own : own_end >= copy)
-                return;  // they overlap
-        }
-        take(window, run);
+        if (!overlaps_copy(runs_[run], window, copy))
+            take(window, run);
     }
 
     static bool agrees(Run& run) {
@@ -415,8 +536,9 @@ class Coverer {
     Spliced spliced_;
     const Words& words_;
     std::deque<Run> runs_;
-    std::size_t active_ = 0;   // runs before this one have ended
-    std::size_t covered_ = 0;  // words before this one are decided
+    std::vector<std::size_t> open_;  // runs of passages that may go on
+    std::size_t active_ = 0;         // runs before this one have ended
+    std::size_t covered_ = 0;        // words before this one are decided
     std::vector<std::size_t> run_of_;
     std::vector<bool> first_copy_;
     std::vector<CoveredUnit> units_;

@@ -36,6 +36,12 @@ struct Choice {
     std::int64_t most_texts = 1;  // a unit in more texts than these is removed from all but one
     bool every = false;           // remove the first copy, too
     bool compared = false;        // do not believe equal hashes, but compare words
+    // Passages of several runs, each of `words` words or more, with at most `gap` other words
+    // between two, and `least` words in all; 0 for single windows.
+    std::size_t least = 0, gap = 0;
+    std::size_t most_places = 1;  // of equal windows of a passage, those that others are copies of
+
+    bool near() const { return least != 0; }
 };
 
 // Copies by hashes that `sort_hashed` sorted.
@@ -55,7 +61,11 @@ struct Removals {
 
 // What to remove because of these copies, by their places; text outside of the ranges stays.
 //
-// A word is repeated if a window that covers it has a copy that it does not overlap. With
+// A word is repeated if a window that covers it has a copy that it does not overlap. Of passages,
+// the runs are windows one after the other that have copies one after the other. A run follows
+// another one if it begins and ends behind it in both texts, with at most `gap` words between them.
+// A word is repeated if it is in a run of runs that follow each other, which have `least` different
+// words of the text or more. With
 // Boundary::word, repeated words are removed, with the punctuation and the space behind them. With
 // Boundary::automatic, so are the other words of a sentence of which more than half are repeated.
 // With others, units are removed of which more than half of the words are repeated, and nothing

@@ -63,23 +63,32 @@ void Hits::append(const Hits& more) {
 }
 
 void Items::Table::build() {
-    std::sort(places.begin(), places.end(), [](const Place& one, const Place& two) {
-        if (one.hash != two.hash)
-            return one.hash < two.hash;
-        return one.item != two.item ? one.item < two.item : one.word < two.word;
-    });
     filter.assign(std::bit_ceil(std::max<std::size_t>(64, 16 * places.size())) / 64, 0);
+    const auto bits =
+        static_cast<std::size_t>(std::bit_width(std::max<std::size_t>(2, places.size())));
+    shift = 64 - bits;
+    begins.assign((std::size_t{1} << bits) + 1, 0);
     for (const Place& place : places) {
         const std::size_t bit = place.hash & (64 * filter.size() - 1);
         filter[bit / 64] |= std::uint64_t{1} << bit % 64;
-    }
-    const int bits = std::bit_width(std::max<std::size_t>(2, places.size()));
-    shift = static_cast<std::size_t>(64 - bits);
-    begins.assign((std::size_t{1} << bits) + 1, 0);
-    for (const Place& place : places)
         ++begins[(place.hash >> shift) + 1];
+    }
     for (std::size_t at = 1; at < begins.size(); ++at)
         begins[at] += begins[at - 1];
+    // Places of one bucket, which are few, are sorted by hash, then by item and word.
+    std::vector<Place> sorted(places.size());
+    std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
+    for (const Place& place : places)
+        sorted[next[place.hash >> shift]++] = place;
+    places = std::move(sorted);
+    for (std::size_t bucket = 0; bucket + 1 < begins.size(); ++bucket)
+        if (begins[bucket + 1] - begins[bucket] > 1)
+            std::sort(places.begin() + begins[bucket], places.begin() + begins[bucket + 1],
+                      [](const Place& one, const Place& two) {
+                          if (one.hash != two.hash)
+                              return one.hash < two.hash;
+                          return one.item != two.item ? one.item < two.item : one.word < two.word;
+                      });
 }
 
 std::span<const Items::Place> Items::Table::find(std::uint64_t hash) const {
@@ -93,13 +102,13 @@ std::span<const Items::Place> Items::Table::find(std::uint64_t hash) const {
     return std::span(places).subspan(begin, end - begin);
 }
 
-Items::Items(std::span<const std::string_view> texts, const ItemRule& rule) : rule_(rule) {
+Items::Items(std::span<const std::string_view> texts, const ItemRule& rule)
+    : rule_(rule), texts_(texts) {
     tables_.resize(2);
     tables_[0].words = rule.words;
     tables_[1].words = std::min(rule.fewest, rule.words);
     WordLister lister;
     for (std::size_t item = 0; item < texts.size(); ++item) {
-        words_.add(texts[item], vocabulary_);
         const Words& list = lister.list(texts[item]);
         const bool whole = list.size() < rule.words;
         if (list.size() < tables_[1].words) {
@@ -157,14 +166,17 @@ void Items::add_hits(std::string_view text, std::size_t number, const Words& wor
                      std::vector<Seed>& seeds, Hits& hits) const {
     std::stable_sort(seeds.begin(), seeds.end(),
                      [](const Seed& one, const Seed& two) { return one.item < two.item; });
-    passages::WordTexts own;  // numbers are compared, which are equal where words are
-    own.add_known(text, vocabulary_);
+    passages::Vocabulary vocabulary;  // numbers are compared, which are equal where words are
+    passages::WordTexts own;
+    own.add(text, vocabulary);
     for (std::size_t begin = 0, end = 0; begin < seeds.size(); begin = end) {
         const std::uint32_t item = seeds[begin].item;
         std::vector<passages::Seed> some;
         for (; end < seeds.size() && seeds[end].item == item; ++end)
             some.push_back(seeds[end].at);
-        const std::span<const passages::Word> wanted = words_.text(item);
+        passages::WordTexts item_words;
+        item_words.add_known(texts_[item], vocabulary);
+        const std::span<const passages::Word> wanted = item_words.text(0);
         const std::size_t piece = std::min(rule_.words, wanted.size());
         const auto runs = passages::runs_of(wanted, own.text(0), some, piece);
         if (runs.empty())

@@ -38,9 +38,10 @@ struct Hits {
 
 class Items {
   public:
+    // The texts have to live as long as this does.
     Items(std::span<const std::string_view> texts, const ItemRule& rule);
 
-    std::size_t size() const { return words_.size(); }
+    std::size_t size() const { return texts_.size(); }
     // Items with too few words to be looked for.
     std::size_t skipped() const { return skipped_; }
 
@@ -77,8 +78,7 @@ class Items {
                   std::vector<Seed>& seeds, Hits& hits) const;
 
     ItemRule rule_;
-    passages::Vocabulary vocabulary_;
-    passages::WordTexts words_;
+    std::span<const std::string_view> texts_;
     std::vector<Table> tables_;
     std::size_t skipped_ = 0;
 };

@@ -181,13 +181,14 @@ Hashed flagged_windows(const Texts& texts, std::size_t begin, std::size_t end, s
         });
 }
 
-std::vector<std::uint64_t> joining_windows(const Texts& texts, std::size_t words,
-                                           std::size_t hash_bits, std::size_t threads,
+std::vector<std::uint64_t> joining_windows(const Texts& texts, std::size_t begin, std::size_t end,
+                                           std::size_t words, std::size_t hash_bits,
+                                           std::size_t threads,
                                            const bits::Checkpoint& checkpoint) {
     const std::uint64_t mask = lower_bits(hash_bits);
     std::vector<std::uint64_t> all;
     in_order<std::vector<std::uint64_t>>(
-        0, texts.size(), threads, checkpoint,
+        begin, end, threads, checkpoint,
         [&](Worker& worker, std::size_t number, std::vector<std::uint64_t>& part) {
             const auto removed = texts.removed(number);
             if (removed.empty())

@@ -40,10 +40,11 @@ Hashed flagged_windows(const Texts& texts, std::size_t begin, std::size_t end, s
                        std::size_t hash_bits, std::size_t threads,
                        const bits::Checkpoint& checkpoint);
 
-// The hashes of windows that have words from both sides of something that was removed, ascending.
-std::vector<std::uint64_t> joining_windows(const Texts& texts, std::size_t words,
-                                           std::size_t hash_bits, std::size_t threads,
-                                           const bits::Checkpoint& checkpoint);
+// The hashes of windows of texts `begin` to `end` that have words from both sides of something that
+// was removed, ascending.
+std::vector<std::uint64_t> joining_windows(const Texts& texts, std::size_t begin, std::size_t end,
+                                           std::size_t words, std::size_t hash_bits,
+                                           std::size_t threads, const bits::Checkpoint& checkpoint);
 
 // The windows of texts `begin` to `end` with one of these hashes, ascending.
 Hashed wanted_windows(const Texts& texts, std::size_t begin, std::size_t end, std::size_t words,

@@ -914,7 +914,9 @@ class RepeatTexts:
         hash_bits: int,
         threads: int,
     ) -> _Hashed: ...
-    def joining_windows(self, words: int, hash_bits: int, threads: int) -> NDArray[np.uint64]: ...
+    def joining_windows(
+        self, begin: int, end: int, words: int, hash_bits: int, threads: int
+    ) -> NDArray[np.uint64]: ...
     def wanted_windows(
         self,
         begin: int,
@@ -944,6 +946,8 @@ class RepeatTexts:
         most_texts: int,
         every: bool,
         compared: bool,
+        least: int,
+        most_places: int,
         threads: int,
     ) -> tuple[
         tuple[NDArray[np.int64], NDArray[np.int64]],
@@ -958,6 +962,8 @@ class RepeatTexts:
         firsts: NDArray[np.int64],
         words: int,
         unit: int,
+        least: int,
+        gap: int,
         boundary: int,
         threads: int,
     ) -> tuple[tuple[NDArray[np.int64], ...], int]: ...

@@ -186,3 +186,31 @@ def test_the_command(
     assert main(["clean", str(source), "-o", str(source)]) == 1
     assert main(["clean", str(source), "--unit", "line", "--boundary", "word"]) == 2
     assert "--boundary is for runs of words" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".txt"])
+@pytest.mark.parametrize("changed", [[1], [99], [0, 1, 2, 50, 99], [40, 41, 97], list(range(90))])
+@pytest.mark.parametrize("min_left", [0, 1, 3])
+def test_few_changed_lines_of_many(
+    suffix: str, changed: list[int], min_left: int, tmp_path: Path
+) -> None:
+    """Lines around those that are changed or dropped stay as they are."""
+    texts = [f"word{at} some{at} more{at}" for at in range(100)]
+    for at in changed:
+        left = "" if at % 3 == 0 else f" rest{at}" if at % 3 == 1 else f" rest{at} of{at} the{at}"
+        texts[at] = f"{RUN}{left}"
+    result_texts = list(texts)
+    first = changed[0]
+    for at in changed[1:]:
+        result_texts[at] = texts[at].removeprefix(RUN).lstrip()
+    lines = [json.dumps({"text": text}) if suffix == ".jsonl" else text for text in texts]
+    path, output = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
+    path.write_text("\n".join(lines))
+    la.clean(path, words=12, boundary="word", min_left=min_left).write(output)
+    kept = [
+        text
+        for at, text in enumerate(result_texts)
+        if at not in changed or at == first or len(text.split()) >= min_left
+    ]
+    expected = [json.dumps({"text": text}) if suffix == ".jsonl" else text for text in kept]
+    assert output.read_text() == "".join(f"{line}\n" for line in expected)

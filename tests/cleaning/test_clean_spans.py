@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.cleaning import repeats
 from lookalike.cleaning.result import CleanResult
-from support.oracles.cleaning import kept_words, repeated, words_of
+from support.oracles.cleaning import (
+    Run,
+    in_any_chain,
+    in_passages,
+    kept_words,
+    repeated,
+    words_of,
+)
 
 _SEPARATORS = st.sampled_from([" ", " ", " ", ", ", ". ", ".\n", "\n\n", " (", ") ", "-", "! "])
 _LETTERS = st.sampled_from(["a", "b", "A", "c1"])
@@ -70,6 +77,135 @@ def test_other_boundaries(texts: list[str], size: int, boundary: str) -> None:
         assert not any(covered)
     again = la.clean(cleaned, words=size, boundary=boundary, min_left=0)
     assert every_text(again) == cleaned
+
+
+@st.composite
+def edited_corpora(draw: st.DrawFn) -> list[str]:
+    """Return texts with copies of parts of each other, in which some words are changed."""
+    made: list[list[str]] = []
+    for _ in range(draw(st.integers(1, 4))):
+        document = draw(st.lists(_LETTERS, max_size=6))
+        for source in draw(st.lists(st.sampled_from(made), max_size=2)) if made else []:
+            copy = list(source)
+            for at in draw(st.lists(st.integers(0, len(copy)), max_size=3)):
+                copy[at : at + draw(st.integers(0, 2))] = draw(st.lists(_LETTERS, max_size=2))
+            at = draw(st.integers(0, len(document)))
+            document = document[:at] + copy[:30] + document[at:]
+        made.append(document + [f"w{at}" for at in range(draw(st.sampled_from([0, 5, 12])))])
+    return ["".join(word + draw(_SEPARATORS) for word in document) for document in made]
+
+
+@given(
+    st.one_of(edited_corpora(), corpora()),
+    st.integers(2, 16),
+    st.integers(1, 4),
+    st.booleans(),
+    st.sampled_from([1, 2, 8]),
+    st.sampled_from(
+        [
+            None,
+            {"_BUDGET": 64, "_MOST_BITS": 3, "_TEXTS": 2, "_RANGE_BYTES": 16},
+            {"HASH_BITS": 2},
+        ]
+    ),
+)
+def test_exactly_the_edited_copies_are_removed(
+    texts: list[str], size: int, gap: int, every: bool, most: int, files: dict[str, int] | None
+) -> None:
+    remove = "all" if every else "copies"
+    expected = kept_words(texts, size, every=every, gap=gap, most=most)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repeats, "MOST_PLACES", most)
+
+        def cleaned(given: list[str], threads: int) -> CleanResult:
+            return la.clean(
+                given,
+                words=size,
+                gap=gap,
+                boundary="word",
+                remove=remove,
+                min_left=0,
+                threads=threads,
+            )
+
+        result = cleaned(texts, 1)
+        left = every_text(result)
+        assert [words_of(text) for text in left] == [[word for _, word in one] for one in expected]
+        assert without_ranges(texts, result) == left
+        assert len(cleaned(left, 1)) == 0
+        if result.rounds == 1:
+            for number in range(len(result)):
+                assert words_of(result.copied_text(number)) == words_of(result.removed_text(number))
+        for name, value in (files or {}).items():
+            patch.setattr(repeats, name, value)
+        if files is not None:
+            assert cleaned(texts, 3).to_arrow() == result.to_arrow()
+
+
+_PLACES = st.integers(0, 12)
+
+
+@given(
+    st.lists(st.tuples(_PLACES, _PLACES, st.integers(2, 5)), max_size=7, unique=True),
+    st.integers(2, 16),
+    st.integers(0, 4),
+)
+def test_the_oracle_finds_all_chains(runs: list[Run], size: int, gap: int) -> None:
+    assert in_passages(runs, size, gap) == in_any_chain(runs, size, gap)
+
+
+@given(edited_corpora(), st.integers(2, 12), st.integers(1, 3), st.sampled_from(["auto", "line"]))
+def test_edited_copies_and_other_boundaries(
+    texts: list[str], size: int, gap: int, boundary: str
+) -> None:
+    result = la.clean(texts, words=size, gap=gap, boundary=boundary, min_left=0)
+    left = every_text(result)
+    assert without_ranges(texts, result) == left
+    assert len(la.clean(left, words=size, gap=gap, boundary=boundary, min_left=0)) == 0
+
+
+def test_an_edited_copy() -> None:
+    words = [f"word{number}" for number in range(70)]
+    edited = [*words[:20], "changed", *words[21:41], *words[42:54], "put in", *words[54:]]
+    texts = [f"It is {' '.join(words)}.", f"Before. It {' '.join(edited)}. After."]
+    kept = la.clean(texts, gap=2, boundary="word")
+    assert kept.text(1) == "Before. It changed put in After."
+    assert [row["words"] for row in kept.to_arrow().to_pylist()] == [20, 20, 12, 16]
+    assert la.clean(texts, gap=2).text(1) == "Before. After."
+    assert la.clean(texts, gap=1, boundary="word").counts.words == 20 + 20 + 12
+    assert len(la.clean(texts)) == 0
+
+
+def test_edited_copies_of_a_license() -> None:
+    """Of equal windows, only some places are compared, so the work grows as the text does."""
+    words = [f"word{number}" for number in range(200)]
+    texts = [" ".join(words)]
+    for number in range(2000):
+        own = list(words)
+        own[number % 17 :: 23] = [f"x{number}" for _ in own[number % 17 :: 23]]
+        texts.append(f"Program {number}. {' '.join(own).capitalize()}.")
+    result = la.clean(texts, gap=2)
+    assert result.counts.changed == 2000
+    assert result.text(2000) == "Program 1999."
+    assert result.counts.rounds == 1
+
+
+def test_the_number_of_compared_places_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often words occur, a window is compared with a few places."""
+    compared = []
+    native = repeats._native.RepeatTexts
+
+    class Counted(native):  # type: ignore[misc, valid-type]
+        def copies(self, hashes: object, *more: object) -> object:
+            (places, firsts), counts = super().copies(hashes, *more)
+            compared.append((len(places), len(hashes)))  # type: ignore[arg-type]
+            return (places, firsts), counts
+
+    monkeypatch.setattr(repeats._native, "RepeatTexts", Counted)
+    texts = [f"{'the early bird gets the worm ' * 3} {at}" for at in range(400)]
+    la.clean(texts, words=10, gap=1)
+    assert max(windows for _, windows in compared) > 3000
+    assert all(pairs <= (repeats.MOST_PLACES + 1) * windows for pairs, windows in compared)
 
 
 _ODD = st.sampled_from(["a", "b", "字", "中", "é", "e\u0301", "\u0301", "İ", "ß", "😀", "अ"])
@@ -228,6 +364,8 @@ BAD = [
     ({"remove": "some"}, "remove"),
     ({"boundary": "letter"}, "boundary"),
     ({"unit": "line", "boundary": "word"}, "boundary"),
+    ({"gap": -1}, "gap"),
+    ({"unit": "line", "gap": 1}, "gap"),
     ({"max_documents": 3}, "max_documents"),
     ({"unit": "line", "max_documents": 0}, "max_documents"),
     ({"keep": "none"}, "keep"),

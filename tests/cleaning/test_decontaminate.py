@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from math import ceil
 from pathlib import Path
 
@@ -193,3 +195,22 @@ def test_wrong_options_are_refused(options: dict[str, object], named: str) -> No
         la.decontaminate(["a"], ["b"], **options)  # type: ignore[arg-type]
     with pytest.raises(la.LookalikeError, match="benchmarks"):
         la.decontaminate(["a"], [])
+
+
+def test_pandas_is_not_imported(tmp_path: Path) -> None:
+    train, test = tmp_path / "train.jsonl", tmp_path / "test.jsonl"
+    train.write_text('{"text": "x"}\n')
+    test.write_text('{"question": "one two three", "n": 1}\n')
+    program = (
+        "import sys, lookalike as la\n"
+        f"found = la.decontaminate({str(train)!r}, {str(test)!r})\n"
+        "found.write(sys.argv[1])\n"
+        "print('pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "out.jsonl")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["False"]

@@ -18,6 +18,7 @@ def clean(
     source: Any,
     *,
     words: SupportsIndex | None = None,
+    gap: SupportsIndex | None = None,
     unit: str | None = None,
     max_documents: SupportsIndex | None = None,
     remove: str = "copies",
@@ -46,12 +47,24 @@ def clean(
     Punctuation that is attached to removed words, and the space behind them, go with them. All
     other text is unchanged, byte for byte. The result does not depend on the number of threads.
 
+    With `gap`, edited copies are removed, too, once no window is repeated. A piece is a window with
+    the same words as one in an earlier place, which it does not overlap. It has a fifth of `words`,
+    at least 2. A run is pieces of which each begins one word behind the other, in both places. A
+    run follows another one if it begins and ends behind it in both places, with at most `gap` other
+    words between them. Words are removed if they are in a chain of such runs with `words` words of
+    the document, or more. The earlier places of a chain are in one document. The other words
+    between runs stay, except by `boundary`. Then repeated windows are removed again, until there
+    are neither. A piece is compared with the first 8 places that have its words, so a phrase that
+    is everywhere costs no more. All edited copies are found whose pieces are in at most 9 places.
+
     With `unit`, whole lines, sentences or paragraphs are compared instead, by their words.
 
     Args:
         source: The corpus; `text`, `id`, `format`, `encoding`, `skip_bad` and `max_document` say
             how it is read, as in `la.dedup`.
         words: The least number of words of a repeated run (default: 50), or of a unit (default: 1).
+        gap: The largest number of other words between two runs of an edited copy (default: 0, only
+            equal runs are removed).
         unit: "line", "sentence" or "paragraph": remove those that occur in more than
             `max_documents` documents, or more than once in a document (default: runs of words).
         max_documents: The number of documents that may have a unit (default: 1).

@@ -123,10 +123,10 @@ def _benchmark(name: str, source: Any, columns: Sequence[str] | None, first: int
     row = 0
     for batch in corpus.read([*wanted, *([key] if key else [])], Problems()) if wanted else []:
         parts = [
-            text_strings(batch.column(at), column, corpus).fill_null("")
+            without_nulls(text_strings(batch.column(at), column, corpus))
             for at, column in enumerate(wanted)
         ]
-        texts.append(compute.binary_join_element_wise(*parts, pa.scalar("\n", pa.large_string())))
+        texts.append(parts[0] if len(parts) == 1 else _joined(parts))
         ids.append(id_strings(batch.column(len(wanted)) if key else pa.nulls(len(batch)), row))
         row += len(batch)
     kind = pa.large_string()
@@ -139,3 +139,12 @@ def _benchmark(name: str, source: Any, columns: Sequence[str] | None, first: int
         pa.chunked_array(ids, kind).combine_chunks(),
         first,
     )
+
+
+def without_nulls(texts: Any) -> Any:
+    """Return texts with empty ones for nulls."""
+    return texts.fill_null("") if texts.null_count else texts  # the first imports pandas
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    return compute.binary_join_element_wise(*parts, pa.scalar("\n", pa.large_string()))

@@ -13,7 +13,7 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.checks import flag, one_of, share, thread_count, whole_number
-from lookalike.cleaning.benchmarks import Benchmark, open_benchmarks
+from lookalike.cleaning.benchmarks import Benchmark, open_benchmarks, without_nulls
 from lookalike.cleaning.contamination_result import ContaminatedDocument, Contamination, Evidence
 from lookalike.corpora import Problems, open_corpus
 from lookalike.corpora.base import limited, pa
@@ -214,7 +214,7 @@ def run_decontamination(options: dict[str, Any]) -> Contamination:
             hits: list[ContaminatedDocument] = []
             rows = 0
             for batch in corpus.read(found.names, problems):
-                texts = text_strings(batch.column(0), found.text, corpus).fill_null("")
+                texts = without_nulls(text_strings(batch.column(0), found.text, corpus))
                 hits += search.found(texts, partial(found.ids, batch, rows), rows, threads)
                 rows += len(texts)
                 steps.step("find", corpus.done)

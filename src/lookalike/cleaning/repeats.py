@@ -24,10 +24,15 @@ from lookalike.jobs.work_folder import digest, growing_files
 
 _TEXTS, _BYTES = 1 << 14, 32 << 20
 """Maximum number of texts that are hashed together, and about their bytes."""
+_RANGE_BYTES, _MOST_RANGES = 32 << 20, 1 << 8
+"""About the bytes of texts from which text is removed together, and how many such parts there are.
+"""
 _BUDGET, _SHARE = 256 << 20, 16
 """Bytes of the entries of a file, and their share of a memory limit."""
 _ENTRY = 16
 _MOST_BITS = 12
+MOST_PLACES = 8
+"""Of equal windows of a passage with gaps, the first ones, which others are compared with."""
 HASH_BITS = 64
 """Bits of the hash of a window; tests lower it to see what equal hashes of other words do."""
 _COLUMNS = ("documents", "begins", "ends", "words", "copy_documents", "copy_begins", "copy_ends")
@@ -95,19 +100,24 @@ class RepeatFinder:
         if self.settings.unit is not None:
             removals, counts = self._kept("round-0", self._units)
             return removals, counts, int(len(removals.documents) > 0)
-        found = removals = Removals.joined([])
-        rounds = 0
+        removals = Removals.joined([])
+        step, steps, rounds = self._windows, 0, 0
         while True:
-            # Later rounds find only what was made by removing text, unless some of it was left.
-            partial = self.settings.boundary not in ("word", "auto")
-            step = self._windows if rounds == 0 or partial else self._joined_windows
-            found, counts = self._kept(f"round-{rounds}", step)
-            if not len(found.documents):
+            found, counts = self._kept(f"round-{steps}", step)
+            steps += 1
+            if len(found.documents):
+                removals = Removals.joined([removals, found]) if rounds else found
+                ranges = merged_ranges(removals)
+                offsets = ranges.offsets(len(self.documents))
+                self.texts.set_removed(offsets, ranges.begins, ranges.ends)
+                rounds += 1
+                # Later rounds find only what was made by removing text, unless some of it was left.
+                partial = self.settings.boundary not in ("word", "auto")
+                step = self._windows if partial else self._joined_windows
+            elif self.settings.gap and step != self._passages:
+                step = self._passages
+            else:
                 return removals, counts, rounds
-            removals = Removals.joined([removals, found]) if rounds else found
-            ranges = merged_ranges(removals)
-            self.texts.set_removed(ranges.offsets(len(self.documents)), ranges.begins, ranges.ends)
-            rounds += 1
 
     def _kept(
         self, step: str, make: Callable[[str], tuple[Removals, UnitCounts]]
@@ -140,10 +150,18 @@ class RepeatFinder:
     def _progress(self, done: int, begin: float, end: float) -> None:
         total = max(1, int(self._offsets[-1]))
         share = int(self._offsets[done]) / total
+        self.documents.texts.release()  # so that memory holds a few texts at a time
         self.job.progress.step("find", begin + (end - begin) * share)
 
     def _windows(self, step: str) -> tuple[Removals, UnitCounts]:
-        words, threads = int(self.settings.words or 0), self.job.threads
+        return self._windows_of(step, int(self.settings.words or 0), 0)
+
+    def _passages(self, step: str) -> tuple[Removals, UnitCounts]:
+        return self._windows_of(step, self.settings.piece, int(self.settings.words or 0))
+
+    def _windows_of(self, step: str, words: int, least: int) -> tuple[Removals, UnitCounts]:
+        """Find windows, or passages of `least` words that are made of them."""
+        threads = self.job.threads
         names = [f"{step}.anchors", f"{step}.anchor-counts"]
         work = self.job.work
         with growing_files(work, f"{step}-anchors", self._key, names) as files:
@@ -165,7 +183,8 @@ class RepeatFinder:
         firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         # A window has one anchor, and about this many windows have the same.
         per_anchor = int(self._offsets[-1]) // 4 // max(1, len(anchors)) + 1
-        bits = self._bits(int(np.count_nonzero(flags)) * per_anchor)
+        copies = MOST_PLACES if least else 1
+        bits = self._bits(int(np.count_nonzero(flags)) * per_anchor * copies)
 
         def hashed() -> Iterator[tuple[Any, ...]]:
             for begin, end in self._batches():
@@ -176,7 +195,7 @@ class RepeatFinder:
                 )
                 self._progress(end, 0.4, 0.8)
 
-        found = self._decide(step, hashed(), bits)
+        found = self._decide(step, hashed(), bits, words, least)
         for name in (*names, f"{step}.flags"):
             work.remove(name)
         work.remove(f"{step}-anchors.json")
@@ -185,14 +204,18 @@ class RepeatFinder:
     def _joined_windows(self, step: str) -> tuple[Removals, UnitCounts]:
         """Find windows with words from both sides of something that was removed."""
         words, threads = int(self.settings.words or 0), self.job.threads
-        wanted = self.texts.joining_windows(words, HASH_BITS, threads)
+        joining = []
+        for begin, end in self._batches():
+            joining.append(self.texts.joining_windows(begin, end, words, HASH_BITS, threads))
+            self.documents.texts.release()
+        wanted = np.unique(np.concatenate(joining)) if joining else np.empty(0, np.uint64)
 
         def hashed() -> Iterator[tuple[Any, ...]]:
             for begin, end in self._batches() if len(wanted) else []:
                 yield self.texts.wanted_windows(begin, end, words, wanted, 0, HASH_BITS, threads)
                 self._progress(end, 0.8, 1.0)
 
-        return self._decide(step, hashed(), 0)
+        return self._decide(step, hashed(), 0, words)
 
     def _units(self, step: str) -> tuple[Removals, UnitCounts]:
         words = int(self.settings.words or 0)
@@ -205,7 +228,7 @@ class RepeatFinder:
                 )
                 self._progress(end, 0.0, 0.8)
 
-        return self._decide(step, hashed(), bits)
+        return self._decide(step, hashed(), bits, 0)
 
     def _bits(self, entries: int) -> int:
         """Return the bits that tell files apart, of which each fits into memory."""
@@ -215,9 +238,14 @@ class RepeatFinder:
         return bits
 
     def _decide(
-        self, step: str, hashed: Iterator[tuple[Any, ...]], bits: int
+        self,
+        step: str,
+        hashed: Iterator[tuple[Any, ...]],
+        bits: int,
+        words: int,
+        least: int = 0,
     ) -> tuple[Removals, UnitCounts]:
-        """Return what is removed, of hashes with positions."""
+        """Return what is removed, of hashes with positions: of windows of `words`, or of units."""
         total = 0
         with ExitStack() as files:
             writers = [
@@ -234,9 +262,9 @@ class RepeatFinder:
                 ):
                     first.write(hashes[begin:end].data)
                     second.write(positions[begin:end].data)
-        found = self._compared(step, bits, total, compared=False)
+        found = self._compared(step, bits, total, words, least, compared=False)
         if found is None:  # equal hashes of different words, which is very rare
-            found = self._compared(step, bits, total, compared=True)
+            found = self._compared(step, bits, total, words, least, compared=True)
         if found is None:
             raise ValueError("words that were compared differ")
         for part in range(1 << bits):
@@ -245,13 +273,12 @@ class RepeatFinder:
         return found
 
     def _compared(
-        self, step: str, bits: int, total: int, *, compared: bool
+        self, step: str, bits: int, total: int, words: int, least: int, *, compared: bool
     ) -> tuple[Removals, UnitCounts] | None:
         """Return what is removed; None if words differ whose hashes do not."""
         work, settings, threads = self.job.work, self.settings, self.job.threads
-        words = 0 if settings.unit is not None else int(settings.words or 0)
-        most = int(settings.max_documents or 1)
-        ranges = self._ranges(2 * total)
+        most, gap = int(settings.max_documents or 1), int(settings.gap or 0)
+        ranges = self._ranges((MOST_PLACES + 1 if least else 2) * total)
         counts: list[tuple[NDArray[Any], ...]] = []
         with ExitStack() as files:
             writers = [
@@ -262,7 +289,8 @@ class RepeatFinder:
                 (places, firsts), units = self.texts.copies(
                     np.array(work.array(f"{step}.hashes-{part}", np.uint64)),
                     np.array(work.array(f"{step}.positions-{part}", np.int64)),
-                    *(words, self._unit, most, settings.every, compared, threads),
+                    *(words, self._unit, most, settings.every, compared),
+                    *(least, MOST_PLACES, threads),
                 )
                 counts.append((*self.texts.text_of(units[0]), *units[1:]))
                 pairs = np.stack([places, firsts], axis=1)
@@ -280,10 +308,12 @@ class RepeatFinder:
                 columns, differing = self.texts.removals(
                     np.ascontiguousarray(pairs[:, 0]),
                     np.ascontiguousarray(pairs[:, 1]),
-                    *(words, self._unit, BOUNDARIES.index(settings.boundary or "word"), threads),
+                    *(words, self._unit, least, gap),
+                    *(BOUNDARIES.index(settings.boundary or "word"), threads),
                 )
                 found.append(columns)
                 collisions += differing
+                self.documents.texts.release()
             work.remove(f"{step}.copies-{part}")
         self.collisions += collisions
         if collisions:
@@ -292,9 +322,10 @@ class RepeatFinder:
         return Removals.joined(found), UnitCounts(*joined)
 
     def _ranges(self, pairs: int) -> Ints:
-        """Return positions of documents between which the pairs fit into memory."""
-        parts = 1 << self._bits(pairs)
-        cuts = np.arange(1, parts) * (int(self._bases[-1]) // parts)
+        """Return positions of documents between which pairs and texts fit into memory."""
+        total = int(self._bases[-1])
+        parts = max(1 << self._bits(pairs), min(total // _RANGE_BYTES, _MOST_RANGES))
+        cuts = np.arange(1, parts) * (total // parts)
         return np.unique(self._bases[np.searchsorted(self._bases, cuts)])
 
 

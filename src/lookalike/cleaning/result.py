@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _AT_A_TIME = 1 << 14
 _TEXTS_AT_A_TIME = 1 << 12
+_SCATTERED = 1 << 9
+"""Texts anywhere in a file, of which the system may load more than was asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -315,6 +317,7 @@ class CleanResult(CleanedTexts, Tabular):
             np.ascontiguousarray(ranges.begins[chosen]),
             np.ascontiguousarray(ranges.ends[chosen]),
         )
+        self.documents.texts.release()
         buffers = [None, pa.py_buffer(begins), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_string(), len(rows), buffers)
 
@@ -416,10 +419,11 @@ def left_words(documents: DocumentTable, removals: Removals) -> tuple[Ints, Ints
         return changed, np.empty(0, np.int64)
     removed = np.add.reduceat(removals.words, first)
     texts, kind = documents.texts.documents, Words()
-    counts = [
-        np.asarray(kind.counts(texts.take(changed[begin : begin + _TEXTS_AT_A_TIME])))
-        for begin in range(0, len(changed), _TEXTS_AT_A_TIME)
-    ]
+    counts = []
+    for begin in range(0, len(changed), _SCATTERED):
+        some = texts.take(changed[begin : begin + _SCATTERED])
+        counts.append(np.asarray(kind.counts(some)))
+        documents.texts.release()
     return changed, np.concatenate(counts).astype(np.int64) - removed
 
 
@@ -428,6 +432,7 @@ def about(result: CleanedTexts) -> list[tuple[str, str, str]]:
     counts, settings = result.counts, result.settings
     unit = settings.unit or "run"
     kind = f"runs of {settings.words} words or more" if settings.unit is None else f"{unit}s"
+    kind += f" with gaps of up to {counted(int(settings.gap), 'word')}" if settings.gap else ""
     which = "and their first copies" if settings.every else "all but their first copies"
     lines = [
         ("documents", f"{counts.documents:,}", result.about_documents),

@@ -10,7 +10,9 @@ from lookalike.checks import one_of, whole_number
 from lookalike.dedup.settings import RULES, DedupSettings
 from lookalike.errors import ArgumentError, Said
 
-WORDS, UNIT_WORDS, MAX_DOCUMENTS = 50, 1, 1
+WORDS, UNIT_WORDS, MAX_DOCUMENTS, GAP = 50, 1, 1, 0
+_PIECES, _LEAST_PIECE = 5, 2
+"""A run of a passage has at least a fifth of the words of the passage."""
 UNITS = ("line", "sentence", "paragraph")
 REMOVALS = ("copies", "all")
 BOUNDARIES = ("word", "auto", "line", "sentence", "paragraph")
@@ -24,6 +26,7 @@ class CleanSettings:
     """The settings of `la.clean`."""
 
     words: SupportsIndex | None
+    gap: SupportsIndex | None = None
     unit: str | None
     max_documents: SupportsIndex | None
     remove: str
@@ -39,11 +42,15 @@ class CleanSettings:
             own["words"] = whole_number(
                 "words", WORDS if self.words is None else self.words, at_least=2, at_most=_MOST
             )
+            own["gap"] = whole_number(
+                "gap", GAP if self.gap is None else self.gap, at_least=0, at_most=_MOST
+            )
             chosen = "auto" if self.boundary is None else self.boundary
             own["boundary"] = one_of("boundary", chosen, BOUNDARIES)
         else:
             one_of("unit", self.unit, UNITS)
-            self._refuse("boundary", "is for runs of words, without", "unit", "--unit")
+            for name in ("boundary", "gap"):
+                self._refuse(name, "is for runs of words, without", "unit", "--unit")
             own["words"] = whole_number(
                 "words", UNIT_WORDS if self.words is None else self.words, at_least=1, at_most=_MOST
             )
@@ -68,6 +75,11 @@ class CleanSettings:
     def order(self) -> DedupSettings:
         """The rule of `keep`, as `la.dedup` has it."""
         return DedupSettings(keep=self.keep)
+
+    @property
+    def piece(self) -> int:
+        """The least number of words of a run of a passage, with `gap`."""
+        return max(_LEAST_PIECE, int(self.words or 0) // _PIECES)
 
     @property
     def every(self) -> bool:

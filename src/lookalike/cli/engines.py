@@ -28,9 +28,13 @@ def add_engine(parser: Parser) -> None:
     )
 
 
-def spark_details(arguments: str) -> str:
-    """Return what is different on Spark, for the details of a command with these arguments."""
-    options = [f"--{name.replace('_', '-')}" for name in OPTIONS if not supports(SPARK, name)]
+def spark_details(arguments: str, local: Sequence[str] = ()) -> str:
+    """Return what is different on Spark, for the details of a command with these arguments.
+
+    `local` are options of the command that only the local engine has, beside those of `OPTIONS`.
+    """
+    names = [*local, *(name for name in OPTIONS if not supports(SPARK, name))]
+    options = [f"--{name.replace('_', '-')}" for name in names]
     listed = [one for one in options if re.search(rf"{one}\b(?!-)", arguments)]
     text = (
         "With --engine spark, the input is one file, folder or pattern of JSON Lines, Parquet, "
@@ -51,10 +55,13 @@ def _engine(text: str) -> tuple[str, str | None]:
     return name, master or None
 
 
-def on_spark(options: argparse.Namespace) -> bool:
+def on_spark(options: argparse.Namespace, local: Sequence[str] = ()) -> bool:
     """Return whether the job runs on Spark; refuse options that Spark does not support."""
     if options.engine[0] != SPARK:
         return False
+    for name in local:
+        if getattr(options, name) is not None:
+            raise ArgumentError(Said(name), " does nothing with --engine spark; leave it out")
     refuse(SPARK, kinds.typed_options(options), vars(options))
     return True
 

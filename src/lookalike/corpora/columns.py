@@ -159,7 +159,7 @@ def id_strings(column: Any, first_row: int) -> Any:
     """Return ids as strings; a row without an id gets its row number."""
     strings = _as_strings(column)
     if strings.null_count:
-        rows = pa.array(range(first_row, first_row + len(strings)), pa.int64())
+        rows = arrow_positions(np.arange(first_row, first_row + len(strings), dtype=np.int64))
         strings = compute.coalesce(strings, rows.cast(pa.large_string()))
     return strings
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import combinations, pairwise
 
 from lookalike.common_passages.results import word_places
 
@@ -44,13 +45,100 @@ def repeated(
     return covered, firsts
 
 
+Run = tuple[int, int, int]
+"""Words here and in the copy, and their number."""
+
+
+def copied_runs(
+    documents: Sequence[Sequence[str]], piece: int, most: int, *, every: bool
+) -> dict[tuple[int, int], list[Run]]:
+    """Return, by two documents, windows of `piece` words one after the other that have copies one
+    after the other. Of equal windows, only the first `most` are copies of others.
+    """
+    places: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
+    for number, words in enumerate(documents):
+        for at in range(len(words) - piece + 1):
+            places[tuple(words[at : at + piece])].append((number, at))
+    pairs: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
+    for some in places.values():
+        for number, at in some:
+            for other, where in some[:most]:
+                apart = other != number or abs(where - at) >= piece
+                if apart and (every or (other, where) < (number, at)):
+                    pairs[number, other].add((at, where))
+    runs: dict[tuple[int, int], list[Run]] = defaultdict(list)
+    for key, found in pairs.items():
+        for at, where in sorted(found):
+            if (at - 1, where - 1) in found:
+                continue
+            length = piece
+            while (at + length - piece + 1, where + length - piece + 1) in found:
+                length += 1
+            runs[key].append((at, where, length))
+    return runs
+
+
+def follows(run: Run, before: Run, gap: int) -> bool:
+    """Return whether a run begins and ends behind another one, not far from it, in both."""
+    return all(
+        before[side] < run[side]
+        and before[side] + before[2] < run[side] + run[2]
+        and run[side] - before[side] - before[2] <= gap
+        for side in (0, 1)
+    )
+
+
+def words_in(run: Run) -> frozenset[int]:
+    """Return the words of a run, here."""
+    return frozenset(range(run[0], run[0] + run[2]))
+
+
+def in_passages(runs: Sequence[Run], size: int, gap: int) -> set[int]:
+    """Return the words of all chains of runs that have at least `size` words.
+
+    What a run adds to a chain that ends before it depends on the last run of that chain only.
+    """
+    ending: dict[Run, frozenset[int]] = {}
+    for run in sorted(runs):
+        before = [ending[one] for one in ending if follows(run, one, gap)]
+        ending[run] = words_in(run).union(max(before, key=len, default=frozenset()))
+    beginning: dict[Run, frozenset[int]] = {}
+    for run in sorted(runs, reverse=True):
+        behind = [beginning[one] for one in beginning if follows(one, run, gap)]
+        beginning[run] = words_in(run).union(max(behind, key=len, default=frozenset()))
+    enough = [run for run in runs if len(ending[run] | beginning[run]) >= size]
+    return set().union(*map(words_in, enough))
+
+
+def in_any_chain(runs: Sequence[Run], size: int, gap: int) -> set[int]:
+    """Return the same by all chains there are, of few runs."""
+    covered: set[int] = set()
+    for count in range(1, len(runs) + 1):
+        for chain in combinations(sorted(runs), count):
+            words = frozenset().union(*map(words_in, chain))
+            if len(words) >= size and all(
+                follows(run, before, gap) for before, run in pairwise(chain)
+            ):
+                covered |= words
+    return covered
+
+
 def kept_words(
-    texts: Sequence[str], size: int, *, every: bool = False
+    texts: Sequence[str], size: int, *, every: bool = False, gap: int = 0, most: int = 8
 ) -> list[list[tuple[int, str]]]:
-    """Return the words that are left of each text, after as many rounds as it takes."""
+    """Return the words that are left of each text, after as many rounds as it takes.
+
+    With `gap`, passages of several runs are removed once no window is repeated.
+    """
     left = [list(enumerate(words_of(text))) for text in texts]
+    piece = max(2, size // 5)
     while True:
-        covered, _ = repeated([[word for _, word in one] for one in left], size, every=every)
+        words = [[word for _, word in one] for one in left]
+        covered, _ = repeated(words, size, every=every)
+        if gap and not any(covered):
+            covered = [set() for _ in left]
+            for (number, _), runs in copied_runs(words, piece, most, every=every).items():
+                covered[number] |= in_passages(runs, size, gap)
         if not any(covered):
             return left
         left = [

@@ -8,6 +8,7 @@ from dataclasses import replace
 from lookalike.cleaning import clean
 from lookalike.cleaning.settings import (
     BOUNDARIES,
+    GAP,
     KEEP_RULES,
     MAX_DOCUMENTS,
     REMOVALS,
@@ -22,8 +23,10 @@ from lookalike.cli.parser import Parser, refuse_given
 from lookalike.cli.terminal import check_read_once
 from lookalike.progress import progress_bars
 
-_SETTINGS = ("words", "unit", "max_documents", "remove", "boundary", "keep", "min_left")
+_SETTINGS = ("words", "gap", "unit", "max_documents", "remove", "boundary", "keep", "min_left")
 _CHOSEN = (*_SETTINGS, "max_document", "work", "memory_limit")
+_LOCAL = ("gap",)
+"""Settings that only the local engine has."""
 
 TASK = "clean a corpus"
 PURPOSE = "remove repeated passages, lines and paragraphs from texts"
@@ -35,6 +38,8 @@ ARGUMENTS = f"""
 what to remove:
   words:--passage-words N  minimum number of words in a repeated run, or in a unit (default:
                        {WORDS}; units {UNIT_WORDS})
+  --gap N              also remove edited copies, with at most N other words between runs of a fifth
+                       of --passage-words (default: {GAP})
   --unit {"|".join(UNITS)}  remove whole units instead of runs of words
   --max-documents N    number of documents that may have a unit (default: {MAX_DOCUMENTS})
   --remove {"|".join(REMOVALS)}=copies  copies: all but the first copy; all: the first copy, too
@@ -69,6 +74,11 @@ Words are letters and digits, in upper or lower case. A run is removed if the sa
 earlier document, or earlier in the same one. Removing text can make new repeats: these are removed,
 too, so cleaning the result again removes nothing. Everything else is unchanged, byte for byte.
 
+--gap also removes copies in which words were changed, inserted or left out. Such a copy is runs of
+equal words that follow each other in both places, with at most N other words between them. Each
+has a fifth of --passage-words or more, and all together have --passage-words. The other words
+between them stay, except by --boundary.
+
 --unit removes lines, sentences or paragraphs whose words occur in more than --max-documents
 documents, or more than once in a document.
 
@@ -77,7 +87,7 @@ The file of --removed has one row per range (docs/cleaning.md):
   words           number of removed words
   copy_of, copy_begin, copy_end  the document that has the first copy, and where
 
-{spark_details(ARGUMENTS)}
+{spark_details(ARGUMENTS, _LOCAL)}
 """
 
 
@@ -90,8 +100,8 @@ def run(options: argparse.Namespace) -> None:
     """Clean the documents, write the outputs, print the summary."""
     if options.removed is None:
         refuse_given(options, ("with_text",), "needs --removed, the file that it is for")
-    if on_spark(options):
-        _run_on_spark(options)
+    if on_spark(options, _LOCAL):
+        _run_on_spark(options, _LOCAL)
         return
     check_read_once(options.input)
     corpus = common.corpus_of(options.input, options)
@@ -113,7 +123,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _run_on_spark(options: argparse.Namespace) -> None:
     """Run the job on Spark, write the outputs, print the summary."""
-    chosen = {name: getattr(options, name) for name in _SETTINGS}
+    chosen = {name: getattr(options, name) for name in _SETTINGS if name not in _LOCAL}
     order = CleanSettings(**chosen).order.keep_column  # before anything starts
     run = SparkRun.start(options, ("output", "removed"), order)
     from lookalike.spark import cleaning

@@ -29,6 +29,7 @@ from lookalike.errors import FileError
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE = ord("\n")
 _PIECE = 1 << 20  # bytes in which line ends are counted, to limit the lines of a batch
+_FEW = 16  # one of so many lines: others are written as slices
 _MOST_ENDS = 1 << 17  # line ends after which a batch ends: short lines take more memory
 
 
@@ -252,18 +253,26 @@ def copy_lines(
     for lines in batches:
         chosen, added = rows.next(len(lines))
         written += len(chosen)
-        if (texts := rows.new_texts(len(lines))) and replaced is not None:
+        texts = rows.new_texts(len(lines)) if replaced is not None else {}
+        if replaced is not None and texts and (added or len(texts) > len(lines) // _FEW):
             new = lines.to_pylist()
             for at, text in texts.items():
                 new[at] = replaced(new[at], text)
-            lines = pa.array(new, pa.large_string())
+            lines, texts = pa.array(new, pa.large_string()), {}
         if added and extended is not None:
             keys = [{name: added[name][at].as_py() for name in added} for at in chosen.tolist()]
             kept = lines.take(arrow_positions(chosen)).to_pylist()
             file.write("".join(map(extended, kept, keys)).encode())
             continue
-        for run in _runs(lines, chosen):
-            file.write(run)
+        changed = np.fromiter(texts, np.int64, len(texts))
+        changed = changed[np.isin(changed, chosen, assume_unique=True)]
+        places = np.searchsorted(chosen, changed)
+        for part in np.split(chosen, places) if len(places) else [chosen]:
+            if replaced is not None and len(part) and (first := int(part[0])) in texts:
+                file.write(replaced(lines[first].as_py(), texts[first]).encode())
+                part = part[1:]
+            for run in _runs(lines, part):
+                file.write(run)
         if len(chosen) and not lines[int(chosen[-1])].as_py().endswith("\n"):
             file.write(b"\n")
     rows.finish()
@@ -275,7 +284,7 @@ def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
     if not len(chosen):
         return
     breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
-    if len(breaks) > len(chosen) // 16:
+    if len(breaks) > len(chosen) // _FEW:
         lines = lines.take(arrow_positions(chosen))
         chosen, breaks = np.arange(len(lines)), breaks[:0]
     _, offsets, data = lines.buffers()
