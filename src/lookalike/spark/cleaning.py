@@ -25,7 +25,7 @@ from lookalike.dedup.pairs import Ints
 from lookalike.display import Records
 from lookalike.features import Words
 from lookalike.spark.files import check_added, with_texts
-from lookalike.spark.packed import Batches, map_arrow, rows_of, sql, table_of
+from lookalike.spark.packed import Batches, as_columns, map_arrow, rows_of, sql, table_of
 from lookalike.spark.positions import (
     Numbering,
     PositionSet,
@@ -34,7 +34,14 @@ from lookalike.spark.positions import (
     packed_positions,
     pieces_of,
 )
-from lookalike.spark.repeats import PIECE, RepeatPlan, RepeatRounds, unit_records
+from lookalike.spark.repeats import (
+    PIECE,
+    RECORD,
+    UNIT_ROWS,
+    UNITS_SCHEMA,
+    RepeatPlan,
+    RepeatRounds,
+)
 from lookalike.spark.signing import documents_of, texts_of
 from lookalike.spark.sources import deciding_column, find_columns, frame_of, order_frame
 from lookalike.spark.verify import select_rows
@@ -154,7 +161,7 @@ class SparkClean(CleanedTexts, HeldFrames):
     @property
     def unit_count(self) -> int:
         """The number of different units that were removed."""
-        return len(self._rows.units)
+        return self._rows.unit_count
 
     @cached_property
     def documents(self) -> Any:
@@ -213,10 +220,12 @@ class _CleanedRows:
         return self.work.send(self.rounds.positions or PositionSet.of([], self.plan.documents))
 
     @cached_property
-    def units(self) -> Any:
-        """Records of removed units."""
-        units = self.rounds.units
-        return [] if units is None else unit_records(units)
+    def unit_count(self) -> int:
+        """The number of different units that were removed."""
+        if self.rounds.units is None:
+            return 0
+        (size,) = self.rounds.units.agg(sql.sum(sql.length("data"))).first()
+        return int(size) // RECORD.itemsize
 
     def counts(self, documents: int, size: int) -> CleanCounts:
         """Return how much was removed."""
@@ -291,17 +300,14 @@ class _CleanedRows:
             found = found.union(more)
         pieces = self.work.keep(map_arrow(found, _piece_rows, _PIECES))
         on = ["copy", "round", "first", "last"]
-        rows = pieces.join(self._copies(pieces), on)
-        for name, column in (("id", "position"), ("copy_of", "copy")):
-            rows = self._named(rows, column, name)
-        return rows.select(*names)
+        asked = self.work.keep(pieces.select(*on).distinct())
+        copies = collect_positions(asked, ["copy"], self.plan.documents)
+        rows = pieces.join(self._copies(asked, self.work.send(copies)), on)
+        return self._named(rows, copies).select(*names)
 
-    def _copies(self, pieces: Any) -> Any:
-        """Return the characters of first copies, as `_COPIES`."""
+    def _copies(self, asked: Any, copies: Any) -> Any:
+        """Return the characters of first copies, as `_COPIES`; `copies` are their documents."""
         plan, nothing = self.plan, sql.lit(None)
-        asked = pieces.select("copy", "round", "first", "last").distinct()
-        asked = self.work.keep(asked)
-        copies = self.work.send(collect_positions(asked, ["copy"], plan.documents))
         text = sql.col(f"`{self.columns.text}`").cast("string")
         texts = select_rows(self.frame, [text.alias("text")], plan.numbering, copies)
         # In words as they were before a round: what earlier ones have removed is not counted.
@@ -326,38 +332,39 @@ class _CleanedRows:
             made = made.union(one)
         return made
 
-    def _named(self, rows: Any, column: str, name: str) -> Any:
-        """Return rows with the ids of positions."""
+    def _named(self, rows: Any, copies: PositionSet) -> Any:
+        """Return rows with the ids of documents and of their copies."""
+        columns = {"id": "position", "copy_of": "copy"}
         if self.columns.id is None:
-            return rows.withColumn(name, sql.col(column))
-        needed = self.work.send(collect_positions(rows, [column], self.plan.documents))
+            return rows.withColumnsRenamed({column: name for name, column in columns.items()})
+        needed = self.work.send(self._positions.value | copies)
         own = sql.col(f"`{self.columns.id}`").cast("string").alias("id")
         ids = select_rows(self.frame, [own], self.plan.numbering, needed)
-        ids = ids.select(
-            sql.col("position").alias("named"),
-            sql.coalesce("id", sql.col("position").cast("string")).alias(name),
-        )
-        return rows.join(ids, rows[column] == ids["named"]).drop("named")
+        known = sql.coalesce("id", sql.col("position").cast("string"))
+        ids = self.work.keep(ids.select("position", known.alias("name")))
+        for name, column in columns.items():
+            rows = rows.join(ids.toDF("named", name), sql.col(column) == sql.col("named"))
+            rows = rows.drop("named")
+        return rows
 
     def frequent_units(self, most: int) -> list[RemovedUnit]:
         """Return the removed units in most places."""
-        units = self.units
-        if not len(units):
+        if self.rounds.units is None or not most:
             return []
-        order = np.lexsort((units["word"], units["document"], -units["places"]))[:most]
-        units = units[order]
-        needed = PositionSet.of(
-            [packed_positions(np.ascontiguousarray(units["document"]))], self.plan.documents
-        )
+        every = map_arrow(self.rounds.units, as_columns, UNITS_SCHEMA, RECORD, UNIT_ROWS)
+        order = [sql.col("places").desc(), "document", "word"]
+        units = every.orderBy(*order).limit(most).toArrow().to_pylist()
+        firsts = np.array([one["document"] for one in units], np.int64)
+        needed = PositionSet.of([packed_positions(firsts)], self.plan.documents)
         text = sql.col(f"`{self.columns.text}`").cast("string").alias("text")
-        sent = self.work.send(needed)
-        rows = select_rows(self.frame, [text], self.plan.numbering, sent).toArrow()
+        how = self.plan.numbering, self.work.send(needed)
+        rows = select_rows(self.frame, [text], *how).toArrow()
         texts = dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
         made = []
         for one in units:
-            document = native_documents(pa.array([texts[int(one["document"])]], pa.large_string()))
-            unit = unit_text(document, self.plan.unit, int(one["word"]))
-            made.append(RemovedUnit(unit, int(one["documents"]), int(one["places"])))
+            document = native_documents(pa.array([texts[one["document"]]], pa.large_string()))
+            unit = unit_text(document, self.plan.unit, one["word"])
+            made.append(RemovedUnit(unit, one["documents"], one["places"]))
         return made
 
 

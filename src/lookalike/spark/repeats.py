@@ -57,7 +57,7 @@ _BITS_A_HASH = 16
 _BYTES_A_WORD, _WORDS_AN_ANCHOR = 6, 13
 """Of usual texts."""
 
-_PLACES, _TOLD, _UNITS, _BITS, _DOCUMENT = range(5)
+_PLACES, _TOLD, UNIT_ROWS, _BITS, _DOCUMENT = range(5)
 """Kinds of packed rows."""
 
 ANCHOR = np.dtype([("hash", "<u8"), ("again", "<u8")])
@@ -76,6 +76,10 @@ RECORD = np.dtype(
 the second. The word of a place is the number of the first word in its text as that is now, and of a
 unit the byte where it begins. A document of -1 is none.
 """
+UNITS_SCHEMA = ", ".join(
+    f"{name} {'int' if RECORD[name].itemsize == 4 else 'long'}" for name in RECORD.names or ()
+)
+"""The records of units that were removed, as columns."""
 TWICE, WANTED = 1, 2
 """Flags: some document has a unit more than once; a window was made by removing text."""
 
@@ -428,7 +432,7 @@ def meet_places(plan: RepeatPlan, joined: bool, batches: Batches) -> Iterator[An
     if not plan.words:
         units = made[repeated]
         yield packed_row(_BITS, packed_positions(plan.numbers(units["first"])))
-        yield from packed(units, np.zeros(len(units), np.int64), _UNITS)
+        yield from packed(units, np.zeros(len(units), np.int64), UNIT_ROWS)
 
 
 def send_documents(choice: Choice, repeated: Any, batches: Batches) -> Iterator[Any]:
@@ -660,7 +664,7 @@ class RepeatRounds:
             units = plan.hashed_set(met.where(f"kind = {_BITS}"))
             if not len(units):
                 return False
-            repeated, self.units = work.send(units), met.where(f"kind = {_UNITS}")
+            repeated, self.units = work.send(units), met.where(f"kind = {UNIT_ROWS}")
         documents = self._scan(send_documents, _ROWS, choice, repeated)
         told = met.where(f"kind = {_TOLD}").select(
             "bucket", "kind", *(sql.lit(None).cast(kind).alias(name) for name, kind in _ABSENT),
@@ -682,9 +686,3 @@ class RepeatRounds:
 
 
 _ABSENT = (("position", "long"), ("value", "long"), ("words", "long"), ("text", "string"))
-
-
-def unit_records(units: Any) -> NDArray[Any]:
-    """Return the records of packed rows of units."""
-    parts = gathered(iter(units.toArrow().to_batches()), RECORD)
-    return parts.get(_UNITS, np.empty(0, RECORD))

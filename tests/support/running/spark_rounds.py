@@ -123,7 +123,7 @@ def found_pieces(
         repeated = None
         if not plan.words:
             repeated = sent(hashed(met))
-            units = [np.frombuffer(one, repeats.RECORD) for one in met.told(repeats._UNITS)]
+            units = [np.frombuffer(one, repeats.RECORD) for one in met.told(repeats.UNIT_ROWS)]
         documents = scan(repeats.send_documents, choice, repeated)
         rows = documents.union(met.of_kind(repeats._TOLD)).by_bucket(plan.buckets)
         now = rows.map(repeats.cut_documents, choice, len(found))
