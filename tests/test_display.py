@@ -32,7 +32,9 @@ from lookalike.results import (
     Answer,
     Answers,
     BatchMatches,
+    Chroma,
     Clusters,
+    CoverMatch,
     DedupCounts,
     DedupSettings,
     Document,
@@ -153,6 +155,10 @@ MAKE: dict[str, Callable[[int, str], Any]] = {
         [f"{valid(text)} {i}" for i in range(min(n, FEW))]
     ),
     "Explanation": lambda n, text: Explanation.of_scan(n, 100),
+    "Chroma": lambda n, text: Chroma(
+        np.zeros((n, 12), np.uint8), whole(n), AudioInfo(1.5, 8000, 1, text, True)
+    ),
+    "CoverMatch": lambda n, text: CoverMatch(text, 1.5, 0.5, 30.0, n, 1.1, 0.5),
     "Fingerprint": lambda n, text: Fingerprint(
         np.zeros(n, np.uint32), whole(n), AudioInfo(1.5, 8000, 1, text, True)
     ),

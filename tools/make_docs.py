@@ -49,7 +49,7 @@ API = {
     "Signers": (
         "A signer turns items into signatures: rows of a `uint8[n, bits // 8]` array.",
         "SimHash MinHash BBitMinHash WeightedMinHash TopSig Projection ImageHash AudioHash "
-        "VideoHash PassageHash Signer load_signer signatures.signer_from_dict save_signatures "
+        "CoverHash VideoHash PassageHash Signer load_signer signatures.signer_from_dict save_signatures "
         "load_signatures load_hex signatures.save_hex signatures.signatures_from_hex "
         "signatures.signatures_to_hex "
         "hamming estimated_radius estimated_similarity signatures.quantize_weights "
@@ -64,7 +64,7 @@ API = {
     "Indexes": (
         "An index finds neighbors of a signature. [Choose an index](../planning.md) says which.",
         "ScanIndex SliceIndex BlockIndex FlipIndex PrefixIndex ClusterIndex BandIndex VectorIndex "
-        "PartIndex RecordingIndex GpuIndex ShardedIndex SignatureFile Index load_index open_index "
+        "PartIndex RecordingIndex CoverIndex GpuIndex ShardedIndex SignatureFile Index load_index open_index "
         "indexes.merge_neighbors",
     ),
     "Results": (

@@ -147,6 +147,49 @@ def test_dedup_takes_a_folder_of_recordings(
     assert "seconds" in dropped[0] and "lossless" in dropped[0]
 
 
+def test_covers_are_indexed_and_found(
+    folder: Path, index: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    random = np.random.default_rng(3)
+    notes = random.integers(0, 15, 100)
+    (folder / "pieces").mkdir()
+    for name, own, up in (("a", notes, 0), ("b", random.integers(0, 15, 100), 0), ("c", notes, 3)):
+        time = np.arange(RATE // 2) / RATE
+        sound = np.concatenate([np.sin(2765 * 2 ** ((one + up) / 12) * time) for one in own])
+        soundfile.write(
+            folder / ("" if name == "c" else "pieces") / f"{name}.flac", sound / 2, RATE
+        )
+    capsys.readouterr()
+    assert main(["audio", "index", "pieces", "--cover"]) == 0
+    assert capsys.readouterr().out.startswith("2 recordings with 184 words are in covers.parts, in")
+    assert isinstance(la.load_index("covers.parts"), la.CoverIndex)
+    assert main(["audio", "search", "c.flac", "--cover"]) == 0
+    printed = capsys.readouterr().out
+    assert re.fullmatch(r" +00:00   0\.[67]\d   \+3 semitones  1\.00x  a\.flac\n", printed)
+    assert (
+        main(["audio", "search", "c.flac", "in/silence.wav", "--index", "covers.parts", "--json"])
+        == 0
+    )
+    printed_too = capsys.readouterr()
+    lines = [json.loads(line) for line in printed_too.out.splitlines()]
+    (found,) = lines[0]["found"]
+    assert list(found) == [
+        "recording", "offset", "score", "query_offset", "seconds", "semitones", "tempo"
+    ]  # fmt: skip
+    assert (found["recording"], found["semitones"], found["tempo"]) == ("a.flac", 3, 1)
+    assert lines[1]["found"] == []
+    assert "is silent or shorter than 4.4 s; there is nothing to search for" in printed_too.err
+    assert main(["audio", "search", "other.wav", "--cover"]) == 0
+    assert capsys.readouterr().out == "  no recording plays it\n"
+    search = ["audio", "search", "c.flac", "--cover", "--index"]
+    assert "music.parts was not built with --cover; build" in refused([*search, index], capsys)
+    none = refused([*search, "none.parts"], capsys)
+    assert "build one with `lookalike audio index FOLDER --cover`" in none
+    both = ["audio", "index", "pieces", "--cover", "--hash", "bands"]
+    assert "--cover has its own hash; leave one out" in refused(both, capsys)
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [(0, "00:00"), (65.4, "01:05"), (3600, "1:00:00"), (7322, "2:02:02"), (-4, "-00:04")],

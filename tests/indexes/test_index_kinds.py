@@ -36,6 +36,10 @@ def example(name: str) -> Any:
         recordings = la.RecordingIndex()
         recordings.parts.add("song", ROWS[:, :4])
         return recordings
+    if name == "covers":
+        covers = la.CoverIndex()
+        covers.parts.add("song", np.tile(ROWS, (1, 24 // ROWS.shape[1])))
+        return covers
     return made(name, ROWS, None)
 
 
@@ -49,6 +53,8 @@ def asked(index: Any) -> str:
         return str(index.search(ROWS[25:30])[0])
     if isinstance(index, la.RecordingIndex):
         return str(index.parts.search(ROWS[25:30, :4])[0])
+    if isinstance(index, la.CoverIndex):
+        return str(index.parts.parts_of("song"))
     return str(index.search(ROWS[:3], 4).ids.tolist())
 
 

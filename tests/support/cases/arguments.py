@@ -53,7 +53,7 @@ ANSWERS = {
         "ScalePlan",
         "SignerMeasurement",
     ),
-    *("Fingerprint", "RecordingMatch", "VideoFrames"),
+    *("Chroma", "CoverMatch", "Fingerprint", "RecordingMatch", "VideoFrames"),
     *("Neighbors", "PairGroups", "Pairs", "SavedSignatures", "Tuning"),
     *part_cases.ANSWERS,
     *("VectorMatches", "VectorNeighbors", "VectorPairs"),

@@ -49,6 +49,7 @@ def part_calls(
             lambda **given: _parts(rows).add_many(**given),
             {"items": ["new"], "signatures": [queries], "offsets": [range(5)]},
         ),
+        "PartIndex.parts_of": (_parts(rows).parts_of, {"item": 2}),
         "PartIndex.remove": (lambda **given: _parts(rows).remove(**given), {"item": 2}),
         "PartIndex.remove_many": (
             lambda **given: _parts(rows).remove_many(**given),

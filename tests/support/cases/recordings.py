@@ -23,8 +23,38 @@ def recording_calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[st
         made.add("one", sound)
         return made
 
+    def covers() -> la.CoverIndex:
+        made = la.CoverIndex()
+        made.add("one", sound)
+        return made
+
     index().save(folder / "music.parts")
+    covers().save(folder / "covers.parts")
+    cover_hash = la.CoverHash()
     return {
+        "CoverHash": (la.CoverHash, {}),
+        "CoverHash.chroma": (cover_hash.chroma, {"recording": sound}),
+        "CoverHash.from_bytes": (la.CoverHash.from_bytes, {"data": cover_hash.to_bytes()}),
+        "CoverHash.from_dict": (la.CoverHash.from_dict, {"description": cover_hash.to_dict()}),
+        "CoverHash.save": (cover_hash.save, {"path": folder / "CoverHash"}),
+        "CoverHash.sign": (cover_hash.sign, {"recording": sound}),
+        "CoverHash.sign_parts": (cover_hash.sign_parts, {"recording": sound}),
+        "CoverHash.sign_query": (cover_hash.sign_query, {"thing": sound}),
+        "CoverIndex": (la.CoverIndex, {}),
+        "CoverIndex.add": (
+            lambda **given: covers().add(**given),
+            {"name": "two", "recording": sound},
+        ),
+        "CoverIndex.add_files": (
+            lambda **given: covers().add_files(**given),
+            {"files": [folder / "none.wav"], "folder": folder},
+        ),
+        "CoverIndex.name": (covers().name, {"id": 3}),
+        "CoverIndex.from_bytes": (la.CoverIndex.from_bytes, {"data": covers().to_bytes()}),
+        "CoverIndex.load": (la.CoverIndex.load, {"path": folder / "covers.parts"}),
+        "CoverIndex.remove": (lambda **given: covers().remove(**given), {"name": "one"}),
+        "CoverIndex.save": (covers().save, {"path": folder / "saved.covers"}),
+        "CoverIndex.search": (covers().search, {"recording": sound}),
         "AudioHash": (la.AudioHash, {}),
         "AudioHash.fingerprint": (hash.fingerprint, {"recording": sound}),
         "AudioHash.from_bytes": (la.AudioHash.from_bytes, {"data": hash.to_bytes()}),

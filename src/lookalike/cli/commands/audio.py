@@ -60,7 +60,8 @@ _NAMED = 10
 _INDEX_ARGUMENTS = f"""
   paths:PATH...        folders or files
   -o --output FILE     index to write (default: {DEFAULT_INDEX}, or {DEFAULT_COVERS} with --cover)
-  kind:--hash {"|".join(KINDS)}  audio hash (default: {KINDS[0]}); chromaprint needs the program fpcalc
+  kind:--hash {"|".join(KINDS)}  audio hash (default: {KINDS[0]}); chromaprint needs the
+                       program fpcalc
   --cover              index notes in place of sound, to find other performances of a piece
   --threads
   --json
@@ -73,8 +74,9 @@ _INDEX_EXAMPLES = """\
 _INDEX_DETAILS = """\
 A recording becomes a word of 32 bits per 50 ms. Silence, and recordings shorter than 0.8 s, have no
 words. With --cover, it becomes a word of 192 bits per half second, of the notes that are heard; it
-needs 4.4 s. Files that cannot be read are skipped, counted and named. To add recordings, build the index
-again, or use a collection: `lookalike collection create music.db --kind recordings`.
+needs 4.4 s. Files that cannot be read are skipped, counted and named. To add recordings, build the
+index again, or (without --cover) use a collection: `lookalike collection create music.db --kind
+recordings`.
 """
 
 
