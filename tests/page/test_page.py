@@ -269,6 +269,24 @@ def test_keys_alone_are_enough(page: Any) -> None:
     expect(page.locator("#main")).to_be_focused()
 
 
+def test_shared_words_are_named_and_fit_a_phone(
+    tmp_path: Path, serve: Serve, open_page: OpenPage
+) -> None:
+    long = "incomprehensibilities counterrevolutionaries electroencephalographs otherwise"
+    with la.open_collection(tmp_path / "words.db", NAME, purpose="search") as docs:
+        docs.add(["long", "short"], [f"some {long} words", "otherwise not"])
+    page = open_page(serve(tmp_path / "words.db"), viewport={"width": 360, "height": 700})
+    page.wait_for_selector("#text")
+    search(page, "otherwise not incomprehensibilities counterrevolutionaries")
+    told = page.locator(".likeness > span").all_text_contents()
+    assert [one.split("% · ")[1] for one in told] == [
+        "shares the words otherwise, incomprehensibilities, counterrevolutionaries",
+        "shares the words otherwise, not",
+    ]
+    assert page.locator(".match details").count() == 0  # there are no bits to show
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_it_fits_a_phone_in_both_themes(
     theme: str, database: Path, serve: Serve, open_page: OpenPage
