@@ -60,7 +60,7 @@ def test_a_search_shows_what_the_collection_finds(page: Any, database: Path) -> 
     assert shown_ids(page) == [match.id for match in answer]
     assert page.locator(".likeness > span").all_text_contents() == [
         "100%" if share == 1 else "> 99.9%" if share > 0.999 else f"{share:.0%}"
-        for share in map(float, answer.similarities)
+        for share in (one or 0.0 for one in answer.similarities)
     ]
     assert page.locator(".match details p").all_text_contents() == [
         f"{match.distance} of 128 bits differ." for match in answer

@@ -189,7 +189,8 @@ def estimates_of(signer: Signer | None, bits: int, answer: Answer) -> list[float
     far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
     if signer is None:
         return [1 - distance / bits for distance in far]
-    return estimated_pairs(signer, far, bits, [one.ones for one in answer]).tolist()
+    values = estimated_pairs(signer, far, bits, [one.ones for one in answer])
+    return [float(value) for value in values]
 
 
 def _match_columns(matches: Sequence[Match], similarities: Sequence[float | None]) -> TableColumns:
@@ -247,7 +248,7 @@ class Answer(Tabular, Sequence[Match]):
             return [None] * len(self)
         if self.estimate is None or any(match.score is not None for match in self._matches):
             return [match.score for match in self._matches]
-        return [float(value) for value in self.estimate(self)]
+        return [*self.estimate(self)]
 
     @property
     def by_chance(self) -> bool:
