@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
 from lookalike.display import (
@@ -184,13 +184,19 @@ class Pair(Displayed):
     distance: int
 
 
+def estimates(
+    signer: Signer | None, bits: int, distances: ArrayLike, ones: ArrayLike
+) -> list[float]:
+    """Return the similarities of pairs that signatures estimate: without a signer, equal bits."""
+    if signer is None:
+        return [1 - distance / bits for distance in np.asarray(distances).tolist()]
+    return [float(value) for value in estimated_pairs(signer, distances, bits, ones)]
+
+
 def estimates_of(signer: Signer | None, bits: int, answer: Answer) -> list[float]:
     """Return the similarity of each match that signatures of `bits` bits estimate."""
     far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
-    if signer is None:
-        return [1 - distance / bits for distance in far]
-    values = estimated_pairs(signer, far, bits, [one.ones for one in answer])
-    return [float(value) for value in values]
+    return estimates(signer, bits, far, [one.ones for one in answer])
 
 
 def _match_columns(matches: Sequence[Match], similarities: Sequence[float | None]) -> TableColumns:

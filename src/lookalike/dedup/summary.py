@@ -196,13 +196,13 @@ def features_lines(
     if reason is None or settings.features == "words":
         return []
     lines = [("features", str(settings.features), reason)]
-    if 0 < median and (median - 3) / (median + 3) < settings.threshold:
+    if median > 0 and (median - 3) / (median + 3) < settings.threshold:
         lines.append(
             (
                 "median length",
                 f"{median:.0f}",
-                f"bytes: one wrong letter leaves a similarity below {settings.threshold:g}; a lower "
-                "threshold finds it, and more wrong pairs",
+                f"bytes: one wrong letter leaves a similarity below {settings.threshold:g}; a "
+                "lower threshold finds it, and more wrong pairs",
             )
         )
     return lines
