@@ -74,6 +74,14 @@ def test_groups_are_within_the_radius_of_their_first_document(
         assert one.members == [(id, apart(first, documents[id])) for id, _ in one.members]
         assert one.size == len(one.members)
         assert one.largest_distance == max(far for _, far in one.members) <= radius
+        bits = [far for _, far in one.members]
+        equal = [1 - far / BITS for far in bits]
+        signer = docs.signer  # None if signatures were given
+        expected = (
+            equal if signer is None else la.estimated_similarity(signer, bits, bits=BITS).tolist()
+        )
+        assert one.similarities == pytest.approx(expected)
+        assert one.least_similarity == min(one.similarities)
 
 
 @pytest.mark.parametrize("radius", [0, 4, 20])

@@ -127,6 +127,18 @@ def test_pairs_of_lines_beside_brute_force(seed: int, exact: bool, threads: int)
             assert text_oracle.numbers(lines[row]) == text_oracle.numbers(lines[other])
 
 
+def test_names_that_are_too_short_for_a_typo_are_said() -> None:
+    names = ["Anna B. Hoffmann", "Anna B. Hofmann", "Karin L. Goldberg", "Pavel N. Schustein"]
+    result = la.dedup(names)
+    told = next(line for line in result.summary().splitlines() if "median length" in line)
+    assert told.split()[2] == "16"  # 15, 16, 17 and 18 letters
+    assert "one wrong letter leaves a similarity below 0.75; a lower threshold finds it" in told
+    lower = la.dedup(names, threshold=0.6)
+    assert lower.kept() == [names[0], *names[2:]]
+    assert "median length" not in lower.summary()
+    assert "median length" not in la.dedup(LINES).summary()
+
+
 def test_what_was_chosen_and_why_is_said(tmp_path: Path) -> None:
     result = la.dedup(LINES)
     assert result.kept() == [LINES[0], *LINES[2:]]

@@ -60,7 +60,7 @@ def test_a_search_shows_what_the_collection_finds(page: Any, database: Path) -> 
     assert shown_ids(page) == [match.id for match in answer]
     assert page.locator(".likeness > span").all_text_contents() == [
         "100%" if share == 1 else "> 99.9%" if share > 0.999 else f"{share:.0%}"
-        for share in map(float, answer.similarities)
+        for share in (one or 0.0 for one in answer.similarities)
     ]
     assert page.locator(".match details p").all_text_contents() == [
         f"{match.distance} of 128 bits differ." for match in answer
@@ -267,6 +267,24 @@ def test_keys_alone_are_enough(page: Any) -> None:
     page.locator(".match .id").first.press("Enter")
     page.wait_for_selector("h2:has-text('Neighbors')")
     expect(page.locator("#main")).to_be_focused()
+
+
+def test_shared_words_are_named_and_fit_a_phone(
+    tmp_path: Path, serve: Serve, open_page: OpenPage
+) -> None:
+    long = "incomprehensibilities counterrevolutionaries electroencephalographs otherwise"
+    with la.open_collection(tmp_path / "words.db", NAME, purpose="search") as docs:
+        docs.add(["long", "short"], [f"some {long} words", "otherwise not"])
+    page = open_page(serve(tmp_path / "words.db"), viewport={"width": 360, "height": 700})
+    page.wait_for_selector("#text")
+    search(page, "otherwise not incomprehensibilities counterrevolutionaries")
+    told = page.locator(".likeness > span").all_text_contents()
+    assert [one.split("% · ")[1] for one in told] == [
+        "shares the words otherwise, incomprehensibilities, counterrevolutionaries",
+        "shares the words otherwise, not",
+    ]
+    assert page.locator(".match details").count() == 0  # there are no bits to show
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -305,16 +305,21 @@ def test_the_figures_of_groups(page: Any, documents: Rows, radius: int) -> None:
         far = [apart(signed[group[0]], signed[id]) for id in group[1:]]
         shown = card.locator("li > span.soft").all_text_contents()
         assert shown == [
-            "same signature" if bits == 0 else f"{bits} bit{'' if bits == 1 else 's'}"
+            "same signature"
+            if bits == 0
+            else percent(max(0.0, round(math.cos(math.pi * bits / BITS), 6)))
             for bits in far
         ]
         told = card.locator("h2 + p").inner_text()
         largest = max(far)
-        assert told == (
-            "All documents have the same signature."
-            if largest == 0
-            else f"Their signatures differ from the first in up to {largest} bits."
-        )
+        if largest == 0:
+            assert told == "All documents have the same signature."
+        else:
+            least = percent(max(0.0, round(math.cos(math.pi * largest / BITS), 6)))
+            assert told == f"At least {least} similar to the first document."
+            assert card.locator("h2 + p + details p").text_content() == (
+                f"Their signatures differ from the first in up to {largest} bits."
+            )
         assert largest <= radius
     # The job of the same view says the same.
     page.click("text=Find all near-duplicates")

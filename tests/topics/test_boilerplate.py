@@ -135,3 +135,14 @@ def test_words_of_headers_and_names_are_left_out() -> None:
     assert look.without(0, ranked) == [
         [pair for pair in ranked[0] if pair[0] in hashed(["signal"])]
     ]
+
+
+def test_names_of_footers_are_compared_with_their_other_occurrences() -> None:
+    """A footer without initials on each page does not hide that a word is a name."""
+    text = "J. Doe wrote this page about whales. See Doe, J., Whales, and Doe on whales.\n"
+    text += "".join(f"whales whales\nDoe & Roe   [Page {number}]\n" for number in range(40))
+    texts = _native.Documents.from_list([text] * 3, 0)
+    look = Boilerplate(la.Words(), texts, np.zeros(3, np.int64), 1)
+    ranked = [[(next(iter(hashed([word]))), 1.0) for word in ("doe", "whales")]]
+    kept = look.without(0, ranked)[0]
+    assert next(iter(hashed(["doe"]))) not in [word for word, _ in kept]

@@ -44,4 +44,4 @@ def test_products_are_those_of_numpy(seed: int, rows: int, columns: int, width: 
         _native.multiply_rows(offsets, places, values, matrix, threads, product)
         np.testing.assert_allclose(product, dense @ matrix, rtol=1e-4, atol=1e-4)
         products.append(product)
-    np.testing.assert_array_equal(*products)
+    np.testing.assert_array_equal(products[0], products[1])

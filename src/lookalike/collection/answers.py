@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
 from lookalike.display import (
@@ -184,12 +184,19 @@ class Pair(Displayed):
     distance: int
 
 
+def estimates(
+    signer: Signer | None, bits: int, distances: ArrayLike, ones: ArrayLike
+) -> list[float]:
+    """Return the similarities of pairs that signatures estimate: without a signer, equal bits."""
+    if signer is None:
+        return [1 - distance / bits for distance in np.asarray(distances).tolist()]
+    return [float(value) for value in estimated_pairs(signer, distances, bits, ones)]
+
+
 def estimates_of(signer: Signer | None, bits: int, answer: Answer) -> list[float]:
     """Return the similarity of each match that signatures of `bits` bits estimate."""
     far = [one.distance if one.unmasked is None else one.unmasked for one in answer]
-    if signer is None:
-        return [1 - distance / bits for distance in far]
-    return estimated_pairs(signer, far, bits, [one.ones for one in answer]).tolist()
+    return estimates(signer, bits, far, [one.ones for one in answer])
 
 
 def _match_columns(matches: Sequence[Match], similarities: Sequence[float | None]) -> TableColumns:
@@ -247,7 +254,7 @@ class Answer(Tabular, Sequence[Match]):
             return [None] * len(self)
         if self.estimate is None or any(match.score is not None for match in self._matches):
             return [match.score for match in self._matches]
-        return [float(value) for value in self.estimate(self)]
+        return [*self.estimate(self)]
 
     @property
     def by_chance(self) -> bool:

@@ -6,24 +6,31 @@ which is the same for the same version.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
+from lookalike.collection.answers import estimates
 from lookalike.collection.collection import Collection
 from lookalike.collection.documents import check_row
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Numbered, Numbers, Signatures
+from lookalike.errors import LookalikeError
 from lookalike.indexes import ScanIndex, cluster
 from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.signatures.estimates import ones_of_pairs
 
 _MOST_PAIRS = 20_000_000
 _SAMPLE = 20_000
 _RANDOM_PAIRS = 50_000
 _ASKED = 1_000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,10 @@ class Group:
     """Largest distance between the first document and another one of the group, in bits."""
     members: list[tuple[str, int]]
     """The first ids of the group in order, each with its distance from the first document."""
+    similarities: list[float]
+    """Of these with the first document, from 0 to 1, estimated from signatures."""
+    least_similarity: float
+    """The smallest such similarity of all documents of the group."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,9 @@ def groups(
     and of the service's `dedup` job.
     """
     near = min(whole_number("radius", radius, at_least=0), docs.bits)
+    signer = None
+    with suppress(LookalikeError):  # groups need no signer, which may be damaged
+        signer = docs.signer
 
     def found(view: View) -> tuple[list[Group], int]:
         table = view.whole_table()
@@ -121,9 +135,22 @@ def groups(
         result = []
         for center in largest:
             some = np.array(by_center[center])  # the center first: its id is the smallest
-            far = _apart(table.signatures[some], table.signatures[center][None])
-            shown = _members(view, table.numbers[some[:members]], far[:, 0], members)
-            result.append(Group(int(sizes[center]), int(far.max()), shown))
+            far = _apart(table.signatures[some], table.signatures[center][None])[:, 0]
+            each, ones = np.arange(len(some)), np.zeros(len(some), np.int64)
+            if signer is not None:
+                ones = ones_of_pairs(signer, table.signatures[some], each, np.zeros_like(each))
+            similar = estimates(signer, docs.bits, far, ones)
+            told = list(zip(far.tolist(), similar, strict=True))
+            shown = _members(view, table.numbers[some[:members]], told, members)
+            result.append(
+                Group(
+                    int(sizes[center]),
+                    int(far.max()),
+                    [(id, distance) for id, (distance, _) in shown],
+                    [similarity for _, (_, similarity) in shown],
+                    min(similar),
+                )
+            )
         return result, view.state.version
 
     return docs._read(found)
@@ -207,11 +234,11 @@ def _copies(view: View, numbers: Numbers) -> Numbers:
     return np.fromiter(counts.values(), np.int64, len(counts))
 
 
-def _members(view: View, numbers: Numbers, far: Numbers, most: int) -> list[tuple[str, int]]:
-    """Return the first documents of a group by id, and their distances `far` from the first."""
-    distances = dict(zip(numbers.tolist(), far.tolist(), strict=False))
-    rows = [(id, int(distances[number])) for number, id in _documents_of(view, numbers, most)]
-    return sorted(rows)[:most]
+def _members(view: View, numbers: Numbers, told: Sequence[T], most: int) -> list[tuple[str, T]]:
+    """Return the first documents of a group by id, and what is told of their signatures."""
+    known = dict(zip(numbers.tolist(), told, strict=False))
+    rows = [(id, known[number]) for number, id in _documents_of(view, numbers, most)]
+    return sorted(rows, key=lambda row: row[0])[:most]
 
 
 def _sample(table: Numbered, most: int) -> Numbered:

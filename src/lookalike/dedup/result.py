@@ -501,8 +501,10 @@ class TextResult(RowsResult):
         """Return the words for documents."""
         source = self.source
         about = source.unit or ("" if source.fixed_columns else columns_text(self.columns))
+        lengths = self.documents.texts.lengths[self.documents.old :]
+        median = float(np.median(lengths)) if len(lengths) else 0.0
         more = [
-            *features_lines(self.settings, self.features_reason),
+            *features_lines(self.settings, self.features_reason, median),
             *left_out_lines(self.documents.left_out),
         ]
         return text_wording(self.settings, about, more)

@@ -185,11 +185,27 @@ def columns_text(columns: Columns) -> str:
     return f"text from the column {text!r}" + ("" if columns.id is None else f", ids from {ids!r}")
 
 
-def features_lines(settings: DedupSettings, reason: str | None) -> list[Line]:
-    """Return which features were chosen and why; nothing if they are the usual ones."""
+def features_lines(
+    settings: DedupSettings, reason: str | None, median: float = math.inf
+) -> list[Line]:
+    """Return which features were chosen and why; nothing if they are the usual ones.
+
+    `median` is that of the lengths of documents. One wrong letter changes three of as many runs of
+    characters as a document has letters, so it can make short documents too different.
+    """
     if reason is None or settings.features == "words":
         return []
-    return [("features", str(settings.features), reason)]
+    lines = [("features", str(settings.features), reason)]
+    if median > 0 and (median - 3) / (median + 3) < settings.threshold:
+        lines.append(
+            (
+                "median length",
+                f"{median:.0f}",
+                f"bytes: one wrong letter leaves a similarity below {settings.threshold:g}; a "
+                "lower threshold finds it, and more wrong pairs",
+            )
+        )
+    return lines
 
 
 def left_out_lines(reasons: Mapping[str, int]) -> list[Line]:

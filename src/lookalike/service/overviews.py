@@ -215,7 +215,15 @@ def _groups(docs: Collection, order: Order) -> dict[str, Any]:
         docs, radius, most=order["most"], members=order["members"], threads=order["threads"]
     )
     shown = [
-        {**vars(group), "members": [{"id": id, "distance": far} for id, far in group.members]}
+        {
+            "size": group.size,
+            "largest_distance": group.largest_distance,
+            "least_similarity": round(group.least_similarity, 6),
+            "members": [
+                {"id": id, "distance": far, "similarity": round(similarity, 6)}
+                for (id, far), similarity in zip(group.members, group.similarities, strict=True)
+            ],
+        }
         for group in largest
     ]
     return {"radius": radius, "version": version, "groups": shown}

@@ -66,7 +66,8 @@ class Boilerplate:
         words = [word for word, _ in ranked[0]] if ranked else []
         some = self._looked_at(rows, np.array(words, np.uint64))
         whole = [text[:_LONGEST] for text in self._texts.take(some).to_list()]
-        unwanted = self._names(whole) | self._repeated(whole)
+        rest = [without_repeated_lines(text) for text in whole]
+        unwanted = self._names(rest) | self._repeated(whole, rest)
         return [[pair for pair in one if pair[0] not in unwanted] for one in ranked]
 
     def _looked_at(self, rows: Ints, words: NDArray[np.uint64]) -> Ints:
@@ -108,9 +109,8 @@ class Boilerplate:
             counts[word] += int(count)
         return counts
 
-    def _repeated(self, texts: list[str]) -> set[int]:
-        """Return words that are prominent only because of repeated lines."""
-        rest = [without_repeated_lines(text) for text in texts]
+    def _repeated(self, texts: list[str], rest: list[str]) -> set[int]:
+        """Return words that are prominent only because of repeated lines; `rest` has them once."""
         if rest == texts:
             return set()
         before, after = self._prominent(texts), self._prominent(rest)

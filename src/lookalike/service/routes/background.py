@@ -39,8 +39,9 @@ _PAGE_BYTES = 8 << 20
 _GROUPS = {
     "radius": 9, "version": 7,
     "groups": [
-        {"size": 2, "largest_distance": 4,
-         "members": [{"id": "fox", "distance": 0}, {"id": "owl", "distance": 4}]}
+        {"size": 2, "largest_distance": 4, "least_similarity": 0.9952,
+         "members": [{"id": "fox", "distance": 0, "similarity": 1.0},
+                     {"id": "owl", "distance": 4, "similarity": 0.9952}]}
     ],
 }  # fmt: skip
 _MAP = {

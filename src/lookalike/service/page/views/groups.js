@@ -1,7 +1,7 @@
 // The largest groups of near-duplicates; each document is compared with the first of its group.
 
-import { api, hasWords } from "../api.js";
-import { counted, during, fill, h, number, say, shown } from "../dom.js";
+import { api, hasWords, similarityName } from "../api.js";
+import { counted, during, fill, h, number, percent, say, shown } from "../dom.js";
 import { diff } from "./diff.js";
 import { jobCard } from "./jobs.js";
 import { noun, preview } from "./preview.js";
@@ -34,7 +34,7 @@ export async function groupsView(place, context) {
     if (job) fill(jobs, jobCard(job, context));
   };
   fill(place, h("h1", {}, "Near-duplicates"),
-    h("p", { class: "soft" }, "Groups of documents with similar signatures, the largest first. Every document is within the radius of the first document of its group; two others may be up to twice the radius apart."),
+    h("p", { class: "soft" }, "Groups of documents with similar signatures, the largest first. Every document is within the radius of the first document of its group; two others may be up to twice the radius apart. ", `Percentages: ${similarityName(collection)}.`),
     h("form", { class: "card", onsubmit: look }, h("div", { class: "options" },
       h("label", {}, "Radius (bits)", radius),
       h("div", { class: "buttons" }, h("button", { type: "button", onclick: remove }, "Find all near-duplicates"), h("button", { class: "main" }, "Show groups")))),
@@ -66,7 +66,8 @@ function groupCard(group, place, { collection, name, link, signal }) {
   const unseen = group.size - group.members.length;
   return h("section", { class: "card", "aria-label": `Group ${place + 1}` },
     h("h2", {}, counted(group.size, "document")),
-    h("p", { class: "soft" }, group.largest_distance === 0 ? "All documents have the same signature." : `Their signatures differ from the first in up to ${counted(group.largest_distance, "bit")}.`),
+    h("p", { class: "soft" }, group.largest_distance === 0 ? "All documents have the same signature." : `At least ${percent(group.least_similarity)} similar to the first document.`),
+    group.largest_distance === 0 ? null : h("details", {}, h("summary", {}, "Details"), h("p", { class: "soft" }, `Their signatures differ from the first in up to ${counted(group.largest_distance, "bit")}.`)),
     h("p", {}, h("a", { class: "id", href: link(name, "document", first.id) }, shown(first.id)), " ", h("span", { class: "soft" }, "(first document)")), leader,
     list, more, unseen > 0 ? h("p", { class: "soft" }, `${counted(unseen, "more document")} not shown.`) : null);
 }
@@ -94,5 +95,5 @@ function member(one, first, { compared, name, link, room }) {
     if (told) fill(place, diff(told, first.id, one.id));
   });
   return h("li", {}, h("a", { class: "id", href: link(name, "document", one.id) }, shown(one.id)), " ",
-    h("span", { class: "soft" }, one.distance === 0 ? "same signature" : counted(one.distance, "bit")), " ", compared ? opener : null, room(one.id), place);
+    h("span", { class: "soft" }, one.distance === 0 ? "same signature" : percent(one.similarity)), " ", compared ? opener : null, room(one.id), place);
 }
