@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
+from lookalike import _native
 from lookalike.cleaning import repeats
 from lookalike.cleaning.result import CleanResult
 from support.oracles.cleaning import (
@@ -193,7 +194,7 @@ def test_edited_copies_of_a_license() -> None:
 def test_the_number_of_compared_places_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often words occur, a window is compared with a few places."""
     compared = []
-    native = repeats._native.RepeatTexts
+    native = _native.RepeatTexts
 
     class Counted(native):  # type: ignore[misc, valid-type]
         def copies(self, hashes: object, *more: object) -> object:
@@ -201,7 +202,7 @@ def test_the_number_of_compared_places_is_bounded(monkeypatch: pytest.MonkeyPatc
             compared.append((len(places), len(hashes)))  # type: ignore[arg-type]
             return (places, firsts), counts
 
-    monkeypatch.setattr(repeats._native, "RepeatTexts", Counted)
+    monkeypatch.setattr(_native, "RepeatTexts", Counted)
     texts = [f"{'the early bird gets the worm ' * 3} {at}" for at in range(400)]
     la.clean(texts, words=10, gap=1)
     assert max(windows for _, windows in compared) > 3000

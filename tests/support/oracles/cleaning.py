@@ -93,6 +93,11 @@ def words_in(run: Run) -> frozenset[int]:
     return frozenset(range(run[0], run[0] + run[2]))
 
 
+def largest(sets: Sequence[frozenset[int]]) -> frozenset[int]:
+    """Return the largest set; an empty one if there is none."""
+    return max(sets, key=lambda one: len(one)) if sets else frozenset()
+
+
 def in_passages(runs: Sequence[Run], size: int, gap: int) -> set[int]:
     """Return the words of all chains of runs that have at least `size` words.
 
@@ -101,11 +106,11 @@ def in_passages(runs: Sequence[Run], size: int, gap: int) -> set[int]:
     ending: dict[Run, frozenset[int]] = {}
     for run in sorted(runs):
         before = [ending[one] for one in ending if follows(run, one, gap)]
-        ending[run] = words_in(run).union(max(before, key=len, default=frozenset()))
+        ending[run] = words_in(run).union(largest(before))
     beginning: dict[Run, frozenset[int]] = {}
     for run in sorted(runs, reverse=True):
         behind = [beginning[one] for one in beginning if follows(one, run, gap)]
-        beginning[run] = words_in(run).union(max(behind, key=len, default=frozenset()))
+        beginning[run] = words_in(run).union(largest(behind))
     enough = [run for run in runs if len(ending[run] | beginning[run]) >= size]
     return set().union(*map(words_in, enough))
 
