@@ -49,8 +49,9 @@ API = {
     "Signers": (
         "A signer turns items into signatures: rows of a `uint8[n, bits // 8]` array.",
         "SimHash MinHash BBitMinHash WeightedMinHash TopSig Projection ImageHash AudioHash "
-        "CoverHash VideoHash PassageHash Signer load_signer signatures.signer_from_dict save_signatures "
-        "load_signatures load_hex signatures.save_hex signatures.signatures_from_hex "
+        "CoverHash VideoHash PassageHash Signer load_signer signatures.signer_from_dict "
+        "save_signatures load_signatures load_hex "
+        "signatures.save_hex signatures.signatures_from_hex "
         "signatures.signatures_to_hex "
         "hamming estimated_radius estimated_similarity signatures.quantize_weights "
         "signatures.restore_weights",
@@ -64,8 +65,8 @@ API = {
     "Indexes": (
         "An index finds neighbors of a signature. [Choose an index](../planning.md) says which.",
         "ScanIndex SliceIndex BlockIndex FlipIndex PrefixIndex ClusterIndex BandIndex VectorIndex "
-        "PartIndex RecordingIndex CoverIndex GpuIndex ShardedIndex SignatureFile Index load_index open_index "
-        "indexes.merge_neighbors",
+        "PartIndex RecordingIndex CoverIndex GpuIndex ShardedIndex SignatureFile Index "
+        "load_index open_index indexes.merge_neighbors",
     ),
     "Results": (
         "What functions and methods return. All types are in `lookalike.results`.",

@@ -3,6 +3,7 @@
 `recordings-changes` has 60 made-up pieces of two minutes and 12 of speech (where espeak-ng is), of
 each of which a snippet that begins anywhere is changed and looked for; beside our two kinds of
 words stands the comparison that comes with Chromaprint's Python package, snippet by recording.
+`recordings-covers` looks for other performances of pieces (`covers.py`).
 `recordings-hours` has a hundred hours of made-up pieces, in an index and in a collection; times are
 those of a processor, one thread, and of the clock, the best of three of each snippet. Settings were
 chosen with other pieces, but for the least score of bands, which was raised after these had been
@@ -25,6 +26,7 @@ import numpy as np
 
 from benchmarks.harness import Measurement, Result, Verdict
 from benchmarks.quality import at_least, at_most
+from benchmarks.recordings.covers import HEADING, covers_measured
 from benchmarks.recordings.hours import MINUTES, RATE, piece, words_of_hours
 from benchmarks.recordings.sounds import (
     Samples,
@@ -42,7 +44,7 @@ from lookalike.recordings.index import RecordingIndex
 
 __all__ = ["CASES", "RecordingsResult", "recordings_table", "run_recordings"]
 
-CASES = ("recordings-changes", "recordings-hours")
+CASES = ("recordings-changes", "recordings-hours", "recordings-covers")
 
 PIECES, SPOKEN, SECONDS, SNIPPET, STRANGERS, HOURS, ASKED = 60, 12, 120, 10, 100, 100, 100
 _FIRST, _STRANGE = 2_000_000, 3_000_000
@@ -92,7 +94,7 @@ class RecordingsResult(Result):
 def run_recordings(names: Sequence[str], cache: Path, *, part: int) -> Iterator[RecordingsResult]:
     """Run cases one after the other, of which only a `part`-th is used."""
     for name in names:
-        yield (_changes if name == CASES[0] else _hours)(name, cache, part)
+        yield _RUNS[name](name, cache, part)
 
 
 def recordings_table(result: RecordingsResult) -> str:
@@ -125,6 +127,16 @@ def _changes(name: str, cache: Path, part: int) -> RecordingsResult:
     title = f"{len(sounds)} recordings of {SECONDS} s, {len(strangers)} snippets of others"
     notes = ["found: the share at their place; wrong: snippets that name another recording"]
     return RecordingsResult(name, title, [], verdicts, heading, list(rows.values()), notes)
+
+
+def _covers(name: str, cache: Path, part: int) -> RecordingsResult:
+    title, rows, recall, wrong = covers_measured(cache, part)
+    verdicts = [
+        at_least("other performances found first", recall, 0.6, "", 3),
+        at_most("queries that name another piece", wrong, 0.1, "", 3),
+    ]
+    notes = ["others named: the share of queries that name another piece, too"]
+    return RecordingsResult(name, title, [], verdicts, HEADING, rows, notes)
 
 
 def _kinds() -> tuple[str, ...]:
@@ -325,3 +337,6 @@ def _in_collection(
             f"{right / len(asked):.3f} found, {1e3 * float(np.median(took)):.1f} ms a snippet, "
             f"{1e3 * float(np.median(clock)):.1f} ms by the clock"
         )
+
+
+_RUNS = dict(zip(CASES, (_changes, _hours, _covers), strict=True))

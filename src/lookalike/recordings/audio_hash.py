@@ -99,7 +99,7 @@ class AudioHash(RecordingSigner[Fingerprint]):
             FileError: The file cannot be read.
             DocumentError: The samples are not valid.
         """
-        return self.heard(recording)
+        return self._heard(recording)
 
     def check_installed(self) -> None:
         """Raise `MissingDependencyError` if files cannot be read."""
@@ -107,7 +107,7 @@ class AudioHash(RecordingSigner[Fingerprint]):
         if self.kind == "chromaprint":
             chromaprint.find_program()
 
-    def words_at(self, rate: int) -> Words:
+    def _words_at(self, rate: int) -> Words:
         """Return an object that makes the words of samples of this rate."""
         if self.kind == "bands":
             return bands.BandWords(rate)

@@ -77,7 +77,7 @@ class CoverHash(RecordingSigner[Chroma]):
         length = _STEPS * STEP
         return VoteSettings(_RADIUS, _TOLERANCE, _LEAST_VOTES, _LEAST_SCORE, length)
 
-    def words_at(self, rate: int) -> ChromaFrames:
+    def _words_at(self, rate: int) -> ChromaFrames:
         """Return an object that makes the chroma of samples of this rate."""
         return ChromaFrames(rate)
 
@@ -88,7 +88,7 @@ class CoverHash(RecordingSigner[Chroma]):
             FileError: The file cannot be read.
             DocumentError: The samples are not valid.
         """
-        return self.heard(recording)
+        return self._heard(recording)
 
     def parts_of(self, heard: Chroma) -> SignedParts:
         """Return the words of a recording as it was played."""

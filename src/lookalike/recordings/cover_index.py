@@ -124,7 +124,7 @@ class CoverIndex(RecordingParts[CoverHash]):
         least = share("min_score", LEAST_SCORE if min_score is None else min_score)
         most = whole_number("k", k, at_least=1)
         workers = thread_count(threads)
-        heard = self.signer.heard(recording)
+        heard = self.signer._heard(recording)
         versions = [_Version.of(heard, tempo) for tempo in TEMPOS]
         found = []
         for item, places in self._candidates(versions, workers):

@@ -46,10 +46,10 @@ class RecordingSigner(PartSigner, Generic[Heard]):
     heard_type: ClassVar[type[Any]]
     """The class of what is taken from a recording."""
     row_type: ClassVar[Any]
-    """The type of a row of `Words.finish` of the objects that `words_at` makes."""
+    """The type of a row of `Words.finish` of the objects that `_words_at` makes."""
 
     @abstractmethod
-    def words_at(self, rate: int) -> Words:
+    def _words_at(self, rate: int) -> Words:
         """Return an object that takes samples of this rate and finishes with rows and offsets."""
 
     @abstractmethod
@@ -86,9 +86,9 @@ class RecordingSigner(PartSigner, Generic[Heard]):
     ) -> SignedParts:
         """Return the words of a recording, decoded in this process if it is not yet."""
         thread_count(threads)
-        return self.parts_of(self.heard(thing))
+        return self.parts_of(self._heard(thing))
 
-    def heard(self, thing: Recording | Heard) -> Heard:
+    def _heard(self, thing: Recording | Heard) -> Heard:
         """Return what is taken from a recording, decoded in this process if it is not that already.
 
         Raises:
@@ -107,13 +107,13 @@ class RecordingSigner(PartSigner, Generic[Heard]):
         self.check_installed()
         try:
             with file_errors(name):
-                return self.read(source)
+                return self._read(source)
         except DocumentError as error:
             raise FileError(f"{name} {error}") from error
 
-    def read(self, recording: os.PathLike[str] | str | bytes) -> Heard:
+    def _read(self, recording: os.PathLike[str] | str | bytes) -> Heard:
         """Return what is taken from a file; a `DocumentError` does not name it."""
-        return self.heard_type(*decode(recording, self.words_at))  # type: ignore[no-any-return]
+        return self.heard_type(*decode(recording, self._words_at))  # type: ignore[no-any-return]
 
     def _of_samples(self, recording: tuple[Any, ...]) -> Heard:
         if len(recording) != 2:
@@ -136,7 +136,7 @@ class RecordingSigner(PartSigner, Generic[Heard]):
             for start in range(0, len(columns), at_once)
         )
         try:
-            rows, offsets, seconds, bandwidth, waveform = words_in(pieces, rate, self.words_at)
+            rows, offsets, seconds, bandwidth, waveform = words_in(pieces, rate, self._words_at)
         except DocumentError as error:
             raise DocumentError(f"recording {error}") from error
         info = AudioInfo(

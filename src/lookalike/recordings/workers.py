@@ -97,7 +97,7 @@ def _hasher() -> Callable[[bytes, str, bool], Any]:
         signer: Any = signer_from_dict(json.loads(described))
         source = item if in_memory else Path(os.fsdecode(item))
         try:
-            rows, offsets, info = decode(source, signer.words_at)
+            rows, offsets, info = decode(source, signer._words_at)
         except DocumentError as error:
             return str(error)
         except OSError as error:
