@@ -189,7 +189,8 @@ def test_what_very_many_documents_have_is_a_few_records(monkeypatch: pytest.Monk
 def test_what_is_refused(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["clean", "in.jsonl", "--engine", "spark"]
     for option in (["--threads", "2"], ["--report", "r.html"], ["--in-place"], ["--encoding", "x"],
-                   ["--max-document", "1MB"], ["--memory-limit", "1GB"], ["--gap", "4"]):  # fmt: skip
+                   ["--max-document", "1MB"], ["--memory-limit", "1GB"],
+                   ["--gap", "4"]):  # fmt: skip
         assert refused([*command, *option], capsys).startswith(f"{option[0]} does nothing with")
     assert refused([*command, "--removed", "-"], capsys).startswith("--removed is -; with --engine")
     assert refused([*command, "--max-documents", "2"], capsys).startswith("--max-documents is for")
