@@ -190,6 +190,7 @@ def test_order_of_files_and_what_decides(
             "name": f"r{at}",
             "text": f"{text} https://example.org/{at}" if at % 3 == 0 else text,
             "an odd, dotted.name": at,
+            "position": -at,
             "score": chance.choice([None, 1.5, -2.0, 3.0]),
         }
         for at, text in enumerate(texts)
@@ -203,7 +204,8 @@ def test_order_of_files_and_what_decides(
     local.write_annotated(tmp_path / "expected.parquet")
     frame = session.read.parquet(str(folder))
     with on_spark.dedup(frame, **how, work=(tmp_path / "work").as_uri()) as found:
-        names = ("name", "`an odd, dotted.name`", "group_id", "duplicate_of", "similarity")
+        names = ("name", "`an odd, dotted.name`", "position")
+        names += ("group_id", "duplicate_of", "similarity")
         annotated = found.annotated.orderBy("row").select(*names).collect()
         assert sorted(row.row for row in found.annotated.select("row").collect()) == list(
             range(local.counts.documents)

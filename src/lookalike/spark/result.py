@@ -268,16 +268,19 @@ class ResultRows:
         grouped = self.named_groups()
         needed = self.work.send(self._positions(self.found))
         frame, numbering = self.sources.corpus.frame, self.signed.numbering
+        # A column of the corpus may have the name of one that is joined.
+        hidden = [
+            sql.col(name).alias(f"column {number}") for number, name in enumerate(self._columns)
+        ]
         like, others = (
-            select_rows(frame, self._columns, numbering, needed, others=alone)
-            for alone in (False, True)
+            select_rows(frame, hidden, numbering, needed, others=alone) for alone in (False, True)
         )
         kinds = {part.name: part.dataType for part in grouped.schema.fields}
         for name in ("group_id", "duplicate_of", "similarity"):
             others = others.withColumn(name, sql.lit(None).cast(kinds[name]))
         every = others.union(like.join(grouped, "position"))
         every = every.withColumn("position", self._row("position"))
-        return every.withColumnRenamed("position", "row")
+        return every.toDF("row", *self.sources.corpus.names, *every.columns[1 + len(hidden) :])
 
     def named_groups(self) -> Any:
         """Return what was found, by id; a document that is alone is in no group."""
