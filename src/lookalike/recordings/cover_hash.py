@@ -120,6 +120,6 @@ def note_bits(heard: Chroma, tempo: float = 1.0) -> tuple[NDArray[np.bool_], NDA
 
 
 def transposed(bits: NDArray[np.bool_], semitones: int) -> NDArray[np.uint8]:
-    """Return the words of `note_bits` as signatures, so many semitones higher."""
+    """Return the words of `note_bits` as signatures, this number of semitones higher."""
     moved = np.roll(bits, semitones, axis=-1)
     return np.packbits(moved.reshape(len(bits), CoverHash.bits), axis=1)

@@ -80,9 +80,9 @@ class CoverIndex(RecordingParts[CoverHash]):
     """Recordings, each with a name, that are found by another performance of the same piece.
 
     The query may have other instruments, another key, and a tempo from 0.8 to 1.25 times that of
-    the recording. It is a `PartIndex` of the words of `CoverHash`: words of the query vote in all
-    twelve keys at three tempos, and the best recordings are aligned with the query, word by word.
-    An hour of sound takes about 0.4 MB.
+    the recording. It is a `PartIndex` of the words of `CoverHash`. Words of the query vote in all
+    twelve keys at three tempos. The best recordings are aligned with the query, word by word.
+    An hour of sound takes about 1.2 MB.
 
     Examples:
         >>> import lookalike as la

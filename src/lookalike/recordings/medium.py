@@ -67,8 +67,8 @@ class RecordingMedium(PartMedium[Fingerprint]):
     ) -> None:
         if isinstance(signer, CoverHash):
             raise ArgumentError(
-                "dedup compares recordings word by word, which CoverHash() does not allow: its "
-                "words are alike in pieces that differ. Pass signer=la.AudioHash(), or find other "
+                "dedup compares recordings word by word, which CoverHash() does not allow: "
+                "pieces that differ have similar words. Pass signer=la.AudioHash(), or find other "
                 "performances with la.CoverIndex"
             )
         self.signer = instance("signer", signer or AudioHash(), AudioHash, "la.AudioHash()")

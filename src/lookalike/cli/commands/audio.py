@@ -163,8 +163,8 @@ A snippet of ten seconds is enough. The score is the share of the snippet's word
 has at that time.
 
 With --cover, half a minute or more is needed. A line says where the common stretch begins in the
-recording, the score, how many semitones the query is higher, and how many times as fast it is. At a
-score of 0.5, the stretch is about as long as chance makes it in another piece.
+recording, and the score. Then it says how many semitones the query is higher, and how many times as
+fast it is. At a score of 0.5, the stretch is about as long as chance makes it in another piece.
 """
 
 
