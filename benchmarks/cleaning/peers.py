@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.cleaning.texts import COLUMN
 
@@ -54,18 +55,23 @@ def normal_form() -> Any:
 
 
 def write_index(items: Path, folder: Path) -> None:
+    lines = items.read_text(encoding="ascii").splitlines()
+    with get_context("fork").Pool(PROCESSES) as pool:
+        parts = pool.map(hashes_of, (lines[at::PROCESSES] for at in range(PROCESSES)), chunksize=1)
+    np.unique(np.concatenate(parts)).tofile(folder / "items.index.hashes")
+
+
+def hashes_of(lines: list[str]) -> NDArray[np.uint64]:
     from datatrove.utils.hashing import HashConfig, create_hash_func
     from datatrove.utils.text import ngrams, simplify_text
     from datatrove.utils.word_tokenizers import load_word_tokenizer
 
     tokenizer, hashed = load_word_tokenizer("eng"), create_hash_func(HashConfig())
     found: set[int] = set()
-    with items.open(encoding="ascii") as lines:
-        for line in lines:
-            text = simplify_text(json.loads(line)[COLUMN], normal_form())
-            words = tokenizer.word_tokenize(text)
-            found.update(hashed(" ".join(some)) for some in ngrams(words, NGRAM))
-    np.fromiter(found, np.uint64, len(found)).tofile(folder / "items.index.hashes")
+    for line in lines:
+        words = tokenizer.word_tokenize(simplify_text(json.loads(line)[COLUMN], normal_form()))
+        found.update(hashed(" ".join(some)) for some in ngrams(words, NGRAM))
+    return np.fromiter(found, np.uint64, len(found))
 
 
 def load_filter(folder: Path) -> None:
