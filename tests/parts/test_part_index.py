@@ -315,3 +315,25 @@ def test_other_files_are_told_apart(tmp_path: Path) -> None:
     la.ScanIndex(np.zeros((2, 4), np.uint8)).save(tmp_path / "scan")
     with pytest.raises(FormatError, match="expected a PartIndex"):
         la.PartIndex.load(tmp_path / "scan")
+
+
+def test_parts_of_an_item_are_those_that_were_added(tmp_path: Path) -> None:
+    random = np.random.default_rng(8)
+    held = {
+        name: (random.integers(0, 4, (count, 2), np.uint8), random.integers(-99, 99, count))
+        for name, count in zip("abcdefg", (3, 0, 900, 1, 40, 7, 2000), strict=True)
+    }
+    index = la.PartIndex(16)
+    for place, (name, (rows, offsets)) in enumerate(held.items()):
+        index.add(name, rows, offsets)
+        if place % 2:
+            index.compact()
+    index.remove("d")
+    index.save(tmp_path / "saved.parts")
+    for one in (index, la.PartIndex.load(tmp_path / "saved.parts")):
+        for name in set(held) - {"d"}:
+            signatures, offsets = one.parts_of(name)
+            assert (signatures == held[name][0]).all() and (offsets == held[name][1]).all()
+        for name in ("d", "none"):
+            with pytest.raises(la.errors.NotFoundError, match="is not in the index"):
+                one.parts_of(name)

@@ -69,8 +69,8 @@ class AudioHash(RecordingSigner[Fingerprint]):
     """
 
     bits = 32
-    heard_type = Fingerprint
-    row_type = np.uint32
+    _heard_type = Fingerprint
+    _row_type = np.uint32
 
     def __init__(self, kind: str = "bands") -> None:
         super().__init__(0)
@@ -88,7 +88,7 @@ class AudioHash(RecordingSigner[Fingerprint]):
         score = LEAST_SCORE[self.kind]
         return VoteSettings(_RADIUS, math.ceil(self.hop), _LEAST_VOTES, score, span)
 
-    def parts_of(self, heard: Fingerprint) -> SignedParts:
+    def _parts_of(self, heard: Fingerprint) -> SignedParts:
         """Return the words of a fingerprint as signatures, with their offsets."""
         return SignedParts(heard.signatures, heard.offsets)
 

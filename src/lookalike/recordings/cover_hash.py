@@ -65,8 +65,8 @@ class CoverHash(RecordingSigner[Chroma]):
 
     bits = _STEPS * NOTES * len(_RANKS)
     votes_decide = False
-    heard_type = Chroma
-    row_type = np.dtype((np.uint8, (NOTES,)))
+    _heard_type = Chroma
+    _row_type = np.dtype((np.uint8, (NOTES,)))
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -90,7 +90,7 @@ class CoverHash(RecordingSigner[Chroma]):
         """
         return self._heard(recording)
 
-    def parts_of(self, heard: Chroma) -> SignedParts:
+    def _parts_of(self, heard: Chroma) -> SignedParts:
         """Return the words of a recording as it was played."""
         bits, offsets = note_bits(heard)
         return SignedParts(transposed(bits, 0), offsets)

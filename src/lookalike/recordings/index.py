@@ -113,7 +113,7 @@ class RecordingParts(StoredIndex, Generic[Signed]):
                     Added(path, 0, f"has the name {brief(name)}, which an earlier file has")
                 )
             else:
-                signed = self.signer.parts_of(one)
+                signed = self.signer.sign_query(one)
                 added.append(Added(path, len(signed.offsets)))
                 names[name] = None
                 words.append(signed.signatures)

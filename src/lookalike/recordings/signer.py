@@ -43,9 +43,9 @@ class RecordingSigner(PartSigner, Generic[Heard]):
     unit = "milliseconds"
     reads_files = True
     _seeded = False
-    heard_type: ClassVar[type[Any]]
+    _heard_type: ClassVar[type[Any]]
     """The class of what is taken from a recording."""
-    row_type: ClassVar[Any]
+    _row_type: ClassVar[Any]
     """The type of a row of `Words.finish` of the objects that `_words_at` makes."""
 
     @abstractmethod
@@ -53,7 +53,7 @@ class RecordingSigner(PartSigner, Generic[Heard]):
         """Return an object that takes samples of this rate and finishes with rows and offsets."""
 
     @abstractmethod
-    def parts_of(self, heard: Heard) -> SignedParts:
+    def _parts_of(self, heard: Heard) -> SignedParts:
         """Return the parts of a recording from what was taken from it."""
 
     def check_installed(self) -> None:
@@ -79,14 +79,14 @@ class RecordingSigner(PartSigner, Generic[Heard]):
         from lookalike.recordings.workers import read_recordings  # which imports this module
 
         for one in read_recordings(map(Path, things), self, threads=thread_count(threads)):
-            yield one if isinstance(one, DocumentError) else self.parts_of(one)
+            yield one if isinstance(one, DocumentError) else self._parts_of(one)
 
     def sign_query(
         self, thing: Recording | Heard, *, threads: SupportsIndex | None = None
     ) -> SignedParts:
         """Return the words of a recording, decoded in this process if it is not yet."""
         thread_count(threads)
-        return self.parts_of(self._heard(thing))
+        return self._parts_of(self._heard(thing))
 
     def _heard(self, thing: Recording | Heard) -> Heard:
         """Return what is taken from a recording, decoded in this process if it is not that already.
@@ -95,7 +95,7 @@ class RecordingSigner(PartSigner, Generic[Heard]):
             FileError: The file cannot be read.
             DocumentError: The samples are not valid.
         """
-        if isinstance(thing, self.heard_type):
+        if isinstance(thing, self._heard_type):
             return cast("Heard", thing)
         if isinstance(thing, tuple):
             return self._of_samples(thing)
@@ -113,7 +113,7 @@ class RecordingSigner(PartSigner, Generic[Heard]):
 
     def _read(self, recording: os.PathLike[str] | str | bytes) -> Heard:
         """Return what is taken from a file; a `DocumentError` does not name it."""
-        return self.heard_type(*decode(recording, self._words_at))  # type: ignore[no-any-return]
+        return self._heard_type(*decode(recording, self._words_at))  # type: ignore[no-any-return]
 
     def _of_samples(self, recording: tuple[Any, ...]) -> Heard:
         if len(recording) != 2:
@@ -142,4 +142,4 @@ class RecordingSigner(PartSigner, Generic[Heard]):
         info = AudioInfo(
             seconds, rate, channels, "samples", True, bandwidth=bandwidth, waveform=waveform
         )
-        return self.heard_type(rows, offsets, info)  # type: ignore[no-any-return]
+        return self._heard_type(rows, offsets, info)  # type: ignore[no-any-return]

@@ -49,9 +49,9 @@ def read_recordings(
             if isinstance(found, Failure | str):
                 yield DocumentError(found if isinstance(found, str) else task.reason(found))
             else:
-                rows = np.frombuffer(found[0], hash.row_type)
+                rows = np.frombuffer(found[0], hash._row_type)
                 offsets = np.frombuffer(found[1], np.int64)
-                yield hash.heard_type(rows, offsets, AudioInfo(*found[2]))
+                yield hash._heard_type(rows, offsets, AudioInfo(*found[2]))
 
     return run_in_order(read, files, threads=threads)
 

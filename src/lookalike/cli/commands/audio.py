@@ -186,7 +186,7 @@ def _search(options: argparse.Namespace) -> None:
             warn(f"{file} {one}", kind="")
             unread += 1
             continue
-        if len(index.signer.parts_of(one).offsets) == 0:
+        if len(index.signer.sign_query(one).offsets) == 0:
             least_time = 4.4 if isinstance(index, CoverIndex) else 0.8
             warn(f"{file} is silent or shorter than {least_time} s; there is nothing to search for")
         matches = index.search(one, k=k, min_score=least, threads=threads)
