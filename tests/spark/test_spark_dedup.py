@@ -204,8 +204,10 @@ def test_order_of_files_and_what_decides(
     local.write_annotated(tmp_path / "expected.parquet")
     frame = session.read.parquet(str(folder))
     with on_spark.dedup(frame, **how, work=(tmp_path / "work").as_uri()) as found:
-        names = ("name", "`an odd, dotted.name`", "position")
-        names += ("group_id", "duplicate_of", "similarity")
+        names = (
+            *("name", "`an odd, dotted.name`", "position"),
+            *("group_id", "duplicate_of", "similarity"),
+        )
         annotated = found.annotated.orderBy("row").select(*names).collect()
         assert sorted(row.row for row in found.annotated.select("row").collect()) == list(
             range(local.counts.documents)

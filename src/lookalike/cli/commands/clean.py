@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> None:
     if options.removed is None:
         refuse_given(options, ("with_text",), "needs --removed, the file that it is for")
     if on_spark(options, _LOCAL):
-        _run_on_spark(options, _LOCAL)
+        _run_on_spark(options)
         return
     check_read_once(options.input)
     corpus = common.corpus_of(options.input, options)
