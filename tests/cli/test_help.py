@@ -18,6 +18,7 @@ import pytest
 import lookalike as la
 from lookalike.cli import COMMANDS, ORDER, full_parser, main
 from lookalike.cli.commands import bench, collection
+from lookalike.cli.commands.audio import DEFAULT_COVERS, DEFAULT_INDEX
 from lookalike.cli.commands.evaluate import EXPAND, QUERIES
 from lookalike.collection.opening import for_purpose
 from lookalike.compare.texts import compare_texts
@@ -29,6 +30,7 @@ from lookalike.features import MEASURES, RARITY_MEASURES
 from lookalike.indexes.slices.search import search_settings
 from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
+from lookalike.recordings.cover_index import LEAST_SCORE as LEAST_COVER
 from lookalike.service.settings import ServeSettings
 from lookalike.topics.settings import TopicSettings
 from support.cases import cli_corpus as corpus
@@ -114,6 +116,9 @@ def serve_default(name: str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+COVERED = "{}, or {} with --cover"
+
+
 USED: dict[tuple[str, str], Callable[[], str]] = {
     ("dedup", "--ngram"): ngrams,
     ("dedup", "--threshold"): thresholds,
@@ -130,13 +135,17 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("collection create", "--words"): lambda: str(for_purpose("search", None, None, None)[1]),
     ("collection create", "--passage-words"): lambda: str(la.PassageHash().words),
     ("collection create", "--passage-step"): lambda: str(la.PassageHash().step),
+    ("audio index", "-o"): lambda: COVERED.format(DEFAULT_INDEX, DEFAULT_COVERS),
+    ("audio index", "--hash"): lambda: la.AudioHash().kind,
+    ("audio search", "--index"): lambda: COVERED.format(DEFAULT_INDEX, DEFAULT_COVERS),
     ("audio search", "--min-score"): lambda: ", ".join(
-        f"{kind} {score}" for kind, score in LEAST_SCORE.items()
+        f"{kind} {score}" for kind, score in {**LEAST_SCORE, "--cover": LEAST_COVER}.items()
     ),
     ("dedup", "--recall"): lambda: str(RECALL),
     ("clean", "--passage-words"): lambda: (
         f"{la.clean(['a']).settings.words}; units {la.clean(['a'], unit='line').settings.words}"
     ),
+    ("clean", "--gap"): lambda: str(la.clean(["a"]).settings.gap),
     ("clean", "--max-documents"): lambda: str(la.clean(["a"], unit="line").settings.max_documents),
     ("clean", "--boundary"): lambda: str(la.clean(["a"]).settings.boundary),
     ("clean", "--max-document"): lambda: (

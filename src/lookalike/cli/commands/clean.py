@@ -38,8 +38,8 @@ ARGUMENTS = f"""
 what to remove:
   words:--passage-words N  minimum number of words in a repeated run, or in a unit (default:
                        {WORDS}; units {UNIT_WORDS})
-  --gap N              also remove edited copies, with at most N other words between runs of a fifth
-                       of --passage-words (default: {GAP})
+  --gap N              also remove edited copies, with at most N other words between equal runs
+                       (default: {GAP})
   --unit {"|".join(UNITS)}  remove whole units instead of runs of words
   --max-documents N    number of documents that may have a unit (default: {MAX_DOCUMENTS})
   --remove {"|".join(REMOVALS)}=copies  copies: all but the first copy; all: the first copy, too
@@ -47,12 +47,12 @@ what to remove:
                        than half is repeated (default: auto)
   --keep RULE=first    document whose copy is kept: {", ".join(KEEP_RULES)}, max:COLUMN or
                        min:COLUMN
-  --min-left N=1       drop documents that are left with fewer words; 0 keeps them
+  --min-left N=1       drop documents left with fewer words
 input:
 {common.CORPUS}
 output:
 {row_jobs.OUTPUT.format(what="cleaned documents", columns="removed_words, removed_ranges, kept")}
-  --removed FILE       write the removed ranges, and where their first copies are
+  --removed FILE       write the removed ranges and their first copies
   --with-text          also write the removed texts to the file of --removed
   --report FILE        write an HTML report to this file
   --json
