@@ -184,7 +184,7 @@ def write_media() -> None:
         Path(name).mkdir()
         soundfile.write(f"{name}/piece.wav", music(number, 12, rate), rate)
     snippet = music(0, 12, rate)[2 * rate : 10 * rate]
-    for name in ("snippet.wav", "a.mp3", "b.ogg"):
+    for name in ("snippet.wav", "a.mp3", "b.ogg", "song.mp3"):
         soundfile.write(name, snippet, rate)
 
 

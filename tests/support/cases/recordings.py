@@ -32,7 +32,6 @@ def recording_calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[st
     covers().save(folder / "covers.parts")
     cover_hash = la.CoverHash()
     return {
-        "CoverHash": (la.CoverHash, {}),
         "CoverHash.chroma": (cover_hash.chroma, {"recording": sound}),
         "CoverHash.from_bytes": (la.CoverHash.from_bytes, {"data": cover_hash.to_bytes()}),
         "CoverHash.from_dict": (la.CoverHash.from_dict, {"description": cover_hash.to_dict()}),
@@ -40,7 +39,6 @@ def recording_calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[st
         "CoverHash.sign": (cover_hash.sign, {"recording": sound}),
         "CoverHash.sign_parts": (cover_hash.sign_parts, {"recording": sound}),
         "CoverHash.sign_query": (cover_hash.sign_query, {"thing": sound}),
-        "CoverIndex": (la.CoverIndex, {}),
         "CoverIndex.add": (
             lambda **given: covers().add(**given),
             {"name": "two", "recording": sound},
