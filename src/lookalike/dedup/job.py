@@ -256,13 +256,14 @@ def _conclude(
     rejected = verdict.rejected
     if len(decision.rejected):
         rejected = most_similar(in_order([rejected, decision.rejected]))
+    rejected = rejected[rejected.left >= old].moved(old, old)
+    verified = (count_every_pair if settings.exact else count_with_copies)(pairs, first, old)
     estimated = np.zeros(len(stands_for), bool)
     dropped = np.flatnonzero(stands_for >= 0)
     one, two = first[stands_for[dropped]], first[new][dropped]
     estimated[dropped] = (one != two) & compare.estimated(np.minimum(one, two))
     estimated_pairs = int(compare.estimated(pairs.left).sum())
     sizes = documents.texts.lengths[new]
-    verified = count_every_pair if settings.exact else count_with_copies
     counts = DedupCounts.of(
         decision,
         first,
@@ -276,7 +277,7 @@ def _conclude(
         binary_files=documents.binary,
         proposed_pairs=verdict.candidates.proposed + decision.proposed,
         compared_pairs=verdict.compared + decision.compared,
-        verified_pairs=verified(pairs, first, old),
+        verified_pairs=verified,
         estimated_pairs=estimated_pairs,
         bytes=int(sizes.sum()),
         bytes_saved=int(sizes[dropped].sum()),
@@ -294,7 +295,7 @@ def _conclude(
         similarity=similarity,
         estimated=estimated,
         different_pairs=pairs,
-        rejected=rejected[rejected.left >= old].moved(old, old),
+        rejected=rejected,
         counts=counts,
         seconds=dict(job.progress.seconds),
         reused=tuple(job.progress.reused),

@@ -403,7 +403,8 @@ def _check_row_outputs(
             f"--in-place replaces the input, but -o is {options.output}; use one of them"
         )
     to_folder = isinstance(options.output, Path) and is_written_as_folder(corpus, options.output)
-    for path in _check_outputs(options, "only the kept documents go to standard output", to_folder):
+    paths = _check_outputs(options, "only the kept documents go to standard output", to_folder)
+    for path in paths:
         if path is not options.output:
             check_outside_folder(corpus.root, path)
     # Only new signatures may replace the old, and kept documents their input, if that was asked.
@@ -415,7 +416,7 @@ def _check_row_outputs(
         common.check_not_read(f"--{name}", path, [*corpus.files, *signatures, *others])
     common.check_not_read("--save-signatures", options.save_signatures, [*corpus.files, *others])
     if options.output is not None:
-        target = io.BytesIO() if is_standard(options.output) else options.output
+        target = options.output if options.output in paths else io.BytesIO()
         check_target(corpus, target, annotated=options.annotate, in_place=options.in_place)
     if options.pairs is not None:
         check_table_target(options.pairs)
