@@ -265,7 +265,10 @@ def _answer(
     near: Level | Iterator[Level],
 ) -> Answer:
     question, budget, state = fetcher.question, fetcher.budget, fetcher.view.state
-    rows, found = fetcher.first([near] if isinstance(near, Level) else near)
+    if isinstance(near, Level):  # most queries of a batch may have no match
+        rows, found = fetcher.first([near]) if near.numbers else ([], near)
+    else:
+        rows, found = fetcher.first(near)
     if mask is None:
         matches = [match_of(row, distance) for distance, row in rows]
     else:
