@@ -11,6 +11,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
+from lookalike.signatures.estimates import estimated_pairs
 from support.running.refusals import refused
 
 RNG = np.random.default_rng(2)
@@ -49,12 +50,9 @@ def test_short_queries_are_masked_and_it_is_said(
     assert [one["id"] for one in short["results"]] == truth.ids[0].tolist()
     assert [one["distance"] for one in short["results"]] == truth.distances[0].tolist()
     assert short["masked"] is short["exact"] is True
-    whole = la.signatures.estimates.estimated_pairs(
-        SIGNER,
-        np.bitwise_count(SIGNER.sign(TEXTS)[truth.ids[0]] ^ query).sum(axis=1),
-        SIGNER.bits,
-        np.bitwise_count(SIGNER.sign(TEXTS)[truth.ids[0]]).sum(axis=1) + np.bitwise_count(query).sum(),
-    )
+    rows = SIGNER.sign(TEXTS)[truth.ids[0]]
+    ones = np.bitwise_count(rows).sum(axis=1) + np.bitwise_count(query).sum()
+    whole = estimated_pairs(SIGNER, np.bitwise_count(rows ^ query).sum(axis=1), SIGNER.bits, ones)
     assert [one["estimate"] for one in short["results"]] == pytest.approx(whole, abs=1e-4)
     assert "masked" not in long
     assert long["results"][0]["id"] == 3

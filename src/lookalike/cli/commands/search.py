@@ -301,7 +301,8 @@ def _of_query(
     """Return the values of the results of one query."""
     if isinstance(found, Matches):
         return values[found.offsets[number] : found.offsets[number + 1]]
-    return values[number][found.ids[number] >= 0]
+    of_one: NDArray[np.int32] = values[number][found.ids[number] >= 0]
+    return of_one
 
 
 def _no_match(label: str | int, index: Index | VectorIndex) -> str:

@@ -122,7 +122,8 @@ def _search(options: argparse.Namespace) -> None:
         else:
             mask = chosen_mask(options, whole=not isinstance(query, str))
             answer = docs.search(query, options.k, radius=radius, mask=mask, by=by, **asked)
-        if options.explain and docs.stats()["words"] and isinstance(query, str) and options.by == "auto":
+        usually = options.by == "auto" and isinstance(query, str)
+        if options.explain and usually and docs.stats()["words"]:
             warn("--explain compares signatures; without it, a short TEXT is searched by its words")
         if answer.by == "words":
             _print_words(answer, options)
