@@ -78,6 +78,7 @@ def test_serve_takes_one_database(folder: Path, capsys: pytest.CaptureFixture[st
         ("search s.lookalike words --top 3", "; did you mean -k?"),
         ("search s.lookalike words --limit 3", "; did you mean -k?"),
         ("search s.lookalike words --n 3", "; did you mean -k?"),
+        ("collection create docs.db --purpose search", "; did you mean --for?"),
         ("dedup docs.jsonl --limit 3", ""),
         ("dedup docs.jsonl --delete", ""),
         ("dedup docs.jsonl --treshold 0.8", "; did you mean --threshold?"),

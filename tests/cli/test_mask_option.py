@@ -11,6 +11,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
+from lookalike.signatures.estimates import estimated_pairs
 from support.running.refusals import refused
 
 RNG = np.random.default_rng(2)
@@ -49,7 +50,10 @@ def test_short_queries_are_masked_and_it_is_said(
     assert [one["id"] for one in short["results"]] == truth.ids[0].tolist()
     assert [one["distance"] for one in short["results"]] == truth.distances[0].tolist()
     assert short["masked"] is short["exact"] is True
-    assert all("estimate" not in one for one in short["results"])
+    rows = SIGNER.sign(TEXTS)[truth.ids[0]]
+    ones = np.bitwise_count(rows).sum(axis=1) + np.bitwise_count(query).sum()
+    whole = estimated_pairs(SIGNER, np.bitwise_count(rows ^ query).sum(axis=1), SIGNER.bits, ones)
+    assert [one["estimate"] for one in short["results"]] == pytest.approx(whole, abs=1e-4)
     assert "masked" not in long
     assert long["results"][0]["id"] == 3
     assert long["results"][0]["estimate"] == 1
@@ -63,7 +67,7 @@ def test_mask_no_and_radius_compare_all_bits(
         assert "masked" not in answer
         assert SAID not in errors
     (answer,), _ = searched(capsys, "slices.lookalike", SHORT, "--radius", "40", "--mask", "yes")
-    assert answer["masked"]
+    assert answer["masked"] and all("estimate" in one for one in answer["results"])
     assert 0 < max(one["distance"] for one in answer["results"]) <= 40
 
 
@@ -73,7 +77,8 @@ def test_the_table_says_so_on_standard_error(
     assert main(["search", "topsig.lookalike", SHORT, "w3 w4", "-k", "1"]) == 0
     out, errors = capsys.readouterr()
     assert "2 short queries: only the bits that their words decide were compared" in errors
-    assert out.splitlines()[1].split()[-2:] == ["-", "yes"]  # no estimate
+    number, exact = out.splitlines()[1].split()[-2:]
+    assert 0 < float(number) < 1 and exact == "yes"
 
 
 def test_signers_and_indexes_without_masks_refuse(

@@ -303,6 +303,8 @@ def test_matches_say_what_they_share(url: str) -> None:
         )
         assert match.score == sum(weights[:2]) / sum(weights)
         assert docs.search("owl").distances[0] > 0
+        assert "distance" not in repr(docs.search("owl")[0])  # it is not one of signatures
+        assert "distance=" in repr(docs.search("owl", by="similar")[0])
 
 
 def test_similar_words_come_first(url: str) -> None:

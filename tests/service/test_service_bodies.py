@@ -150,6 +150,20 @@ def test_validation_ends_at_the_first_mistakes(shape: Any, value: Any, format: s
     assert int(more or 0) < 20
 
 
+@pytest.mark.parametrize(
+    ("shape", "value", "told"),
+    [
+        (CreateBody, {"name": "a", "for": "search"}, "for is 'search': there is no such field (did "
+         "you mean 'purpose'?); see GET /v1/openapi.json"),
+        (CountBody, {"else": 1}, "else is 1: there is no such field; see GET /v1/openapi.json"),
+    ],
+)  # fmt: skip
+def test_an_unknown_field_is_named(shape: Any, value: Any, told: str) -> None:
+    with pytest.raises(Problem) as found:
+        decode(json.dumps(value).encode(), JSON, shape, 10_000, lambda size: None)
+    assert str(found.value) == told
+
+
 @pytest.mark.parametrize("value", [{"where": {"a": [b"x"] * MANY}}, {"where": {b"k": 1}}])
 def test_messagepack_has_only_what_json_has(value: Any) -> None:
     with pytest.raises(Problem) as found:

@@ -145,9 +145,28 @@ def test_numbers_letters_and_other_forms_are_left_out() -> None:
 
 
 def test_names_in_few_documents_are_left_out() -> None:
-    texts = ["topic smith"] * 2 + ["topic jones"] * 3 + ["topic"] * 55 + ["rest"] * 60
-    first, _ = found(texts, [0] * 60 + [1] * 60, 2)
+    texts = ["topic smith"] * 2 + ["topic jones"] * 3 + ["topic"] * 55 + ["rest"] * 600
+    first, _ = found(texts, [0] * 60 + [1] * 600, 2)
     assert [word for word, _ in first] == ["topic", "jones"]  # 2 of 60 are less than 5%
+
+
+def test_a_cluster_with_few_words_has_rarer_ones_too() -> None:
+    rarer = ["river", "stone", "cloud", "maple", "tiger", *["", "", ""] * 10]
+    texts = [f"topic {rarer[at % 35]}" for at in range(175)] + ["rest"] * 200
+    labels = [0] * 175 + [1] * 200
+    first, second = found(texts, labels, 2)  # the rarer words are in 5 of 175 documents each
+    assert [word for word, _ in second] == ["rest"]
+    assert len(first) == 3 and first[0][0] == "topic"
+    assert {word for word, _ in first[1:]} <= {*rarer}
+    assert len(oracle.weights(texts, labels, 0)) == 3
+    assert found(texts, labels, 2, 2)[0] == first[:2]
+
+
+def test_words_that_may_be_chance_are_left_out() -> None:
+    texts = ["topic x1y"] * 3 + ["topic"] * 6 + ["rest x1y"] + ["rest"] * 9
+    first, second = found(texts, [0] * 9 + [1] * 10, 2)
+    assert [[word for word, _ in one] for one in (first, second)] == [["topic"], ["rest"]]
+    assert [word for word, _ in found(["ab", "ab", "cd"], [0, 0, 1], 2)[0]] == ["ab"]
 
 
 def test_rare_and_meaningless_words_are_shown_if_there_are_no_others() -> None:

@@ -95,6 +95,7 @@ def wrong_usage(command: str, message: str) -> None:
 _MEANT = {
     **dict.fromkeys(("--column", "--field", "--text-column"), "--text"),
     **dict.fromkeys(("--top", "--top-k", "--limit", "--n", "--count"), "-k"),
+    "--purpose": "--for",
     "--delete": "",
 }
 """Options of other tools, and what they are called here; empty where there is nothing like it."""

@@ -135,6 +135,13 @@ class Match(Displayed):
         """Number of set bits of the signatures of query and document, if the signer is sparse."""
         return int(vars(self).get("_ones", 0))
 
+    def _values(self) -> dict[str, object]:
+        """Return what the line shows; a distance only if it is one of signatures."""
+        shown = super()._values()
+        if self.score is not None and self.votes is None:
+            del shown["distance"]
+        return shown
+
     if not TYPE_CHECKING:  # type checkers need to know only the attributes above
 
         def __getattr__(self, name):

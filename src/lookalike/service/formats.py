@@ -150,12 +150,24 @@ def _not_messagepack(body: bytes | bytearray, why: str) -> Problem:
     )  # fmt: skip
 
 
+_MEANT = {
+    **dict.fromkeys(("query", "q"), "text"),
+    **dict.fromkeys(("limit", "size", "top", "top_k"), "k"),
+    "for": "purpose",
+}
+"""Fields of other services, and what they are called here."""
+
+
 def bad_body(error: ValidationError) -> Problem:
     """Return the first error, and the number of others."""
     found = error.errors(include_url=False, include_context=False)
     first = found[0]
     place = ".".join(map(str, first["loc"])) or "the body"
     more = f" (and {counted(len(found) - 1, 'more error')})" if len(found) > 1 else ""
+    if first["type"] == "extra_forbidden":
+        meant = _MEANT.get(str(first["loc"][-1]))
+        asked = "" if meant is None else f" (did you mean {meant!r}?)"
+        first["msg"] = f"there is no such field{asked}"
     given = "" if first["type"] == "missing" else f" is {_short(first.get('input'))}"
     message = f"{place}{given}: {first['msg']}{more}; see GET /v1/openapi.json"
     return Problem(422, "bad_body", message)

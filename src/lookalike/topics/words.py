@@ -14,7 +14,7 @@ repeats the word. Otherwise documents are counted, not occurrences.
 A word that is spread evenly says little about a topic, however high its weight is. Such words are
 found by two tests, in any language: the word tells less than a share of the information that
 clusters carry, or several clusters have it about as often. They are shown only if a cluster has no
-other words.
+other words. So are words whose weight may be due to chance.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ _SPARE = 4
 """Times as many words as wanted are considered: some may be too long, or forms of others."""
 _LEAST_SHARE, _LEAST = 0.05, 2
 """Minimum share and number of a cluster's documents that have a word."""
+_FEW = 3
+"""A cluster with fewer words also has rarer ones, until there are as many."""
+_RARER_SHARE, _RARER = 0.02, 3
+"""Minimum share and number of a cluster's documents that have such a rarer word."""
+_LEAST_WEIGHT = 6.63
+"""A weight that one word of a hundred reaches by chance (chi-squared, one degree of freedom)."""
 _LEAST_INFORMATION = 0.15
 """Minimum information that a word gives about the cluster, as a share of the entropy of these."""
 _SHARED, _ABOVE_SHARED = 4, 1.25
@@ -151,7 +157,8 @@ def cluster_words(
     A single cluster has its most frequent words. Of words with the same stem, the most frequent
     form is returned. Words of equal weight are in the order of their hashes. Numbers, single
     letters and other forms of a word that is returned already are left out. Words that are
-    `meaningless`, spread evenly or in few documents are returned only if there are no others.
+    `meaningless`, spread evenly, in few documents or of small weight are returned only if there are
+    no others. If there are fewer than three others, words in rather few documents are, too.
     """
     every, totals = counts.totals()
     all_documents = int(counts.documents.sum())
@@ -167,15 +174,17 @@ def cluster_words(
         weights = word_weights(inside, size, outside, others) if others else inside / size
         weights[inside < min(_LEAST, size)] = 0
         frequent, says_something = inside >= _LEAST_SHARE * size, ~says_nothing[places]
+        telling = says_something & ((weights >= _LEAST_WEIGHT) | (others == 0))
         ranked: list[list[tuple[int, float]]] = []
         for allowed in (
-            frequent & content & says_something,
-            frequent & says_something,
+            frequent & content & telling,
+            ~frequent & content & telling & (inside >= max(_RARER, _RARER_SHARE * size)),
+            frequent & telling,
             says_something,
             frequent & content,
             np.ones(len(hashes), np.bool_),
         ):
-            if ranked and len(ranked[0]) > most:
+            if len(ranked) > 1 and len(ranked[0]) > most:
                 break  # enough words of the best kind
             some = np.flatnonzero(allowed & (weights > 0))
             best = some[np.lexsort((hashes[some], -weights[some]))[: _SPARE * most]]
@@ -197,11 +206,21 @@ def cluster_words(
 
 
 def _first_shown(ranked: list[list[tuple[str, float]]], most: int) -> list[tuple[str, float]]:
-    """Return words of the first list that has some that can be read."""
+    """Return words of the first list that has some that can be read, highest weight first.
+
+    If the first list has few, words of the second one are added.
+    """
     for plain in (True, False):
-        for one in ranked:
-            if found := _shown([pair for pair in one if _is_word(pair[0]) or not plain], most):
-                return found
+        best, rarer, *others = (
+            [pair for pair in one if _is_word(pair[0]) or not plain] for one in ranked
+        )
+        found = _shown(best, max(most, _FEW))
+        if 0 < len(found) < _FEW:
+            found = sorted(_shown(found + rarer, _FEW), key=lambda pair: -pair[1])
+        for one in others:
+            found = found or _shown(one, most)
+        if found:
+            return found[:most]
     return []
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 __all__ = ["cosines", "nearest_two", "scattered", "weights"]
 
-LEAST_SHARE, LEAST = 0.05, 2
+LEAST_SHARE, LEAST, LEAST_WEIGHT = 0.05, 2, 6.63
+FEW, RARER_SHARE, RARER = 3, 0.02, 3
 LEAST_INFORMATION, SHARED, ABOVE_SHARED, FEW_CLUSTERS = 0.15, 4, 1.25, 8
 
 
@@ -25,13 +26,13 @@ def weights(
     """Return the words of a cluster that weigh something.
 
     Of frequent words that tell topics, of others, and of meaningless ones: the first that there
-    are.
+    are. If the first are few, rarer ones are added.
     """
     having = [prominent(re.findall(r"[a-z0-9]+", text.lower())) for text in texts]
     within = [words for words, label in zip(having, labels, strict=True) if label == cluster]
     others = [words for words, label in zip(having, labels, strict=True) if 0 <= label != cluster]
     n, m = len(within), len(others)
-    found, frequent = {}, set()
+    found, frequent, rarer = {}, set(), set()
     for word in set().union(*within):
         a = sum(word in words for words in within)
         b = sum(word in words for words in others)
@@ -39,6 +40,8 @@ def weights(
             continue
         if a >= LEAST_SHARE * n:
             frequent.add(word)
+        elif a >= max(RARER, RARER_SHARE * n):
+            rarer.add(word)
         if not others:
             found[word] = a / n
         elif a / n > b / m:
@@ -48,10 +51,17 @@ def weights(
             found[word] = 2 * sum(x * math.log(x / e) for x, e in terms if x)
     positive = {word for word, weight in found.items() if weight > 1e-9}
     topical = {word for word in positive if is_topical(word, having, labels, cluster)}
+    telling = {word for word in positive if not others or found[word] >= LEAST_WEIGHT}
     for plain in (True, False):
+        best = (telling & frequent & topical) - meaningless
+        best = {word for word in best if is_word(word) or not plain}
+        if 0 < len(best) < FEW:
+            added = (telling & rarer & topical) - meaningless
+            ranked = sorted(added, key=lambda word: -found[word])
+            best |= set([word for word in ranked if is_word(word) or not plain][: FEW - len(best)])
         for some in (
-            (positive & frequent & topical) - meaningless,
-            (positive & frequent) - meaningless,
+            best,
+            (telling & frequent) - meaningless,
             positive - meaningless,
             positive & frequent & topical,
             positive,

@@ -103,7 +103,7 @@ columns of the table:
   id        id of the document, or its position where the index has no ids
   distance  Hamming distance of the signatures, in bits
   estimate  similarity derived from the distance (Jaccard for minhash, otherwise cosine);
-            none for masked queries
+            for masked queries from the distance in all bits
   exact     whether no nearer document (with --radius: no document within) can be missing
   score     instead of distance and estimate with --rerank 0: agreeing bits of the slices read
 
@@ -277,7 +277,11 @@ def _told(
             yield _Answer(documents, proven)
             continue
         estimates: list[float | None] = [None] * len(ids)
-        if estimate is not None and "masks" not in settings:  # of all bits they are known
+        if estimate is not None and "masks" in settings:
+            if found.unmasked is not None:
+                whole = _of_query(found, found.unmasked, number)
+                estimates = [*estimate(asked[number], ids, whole).tolist()]
+        elif estimate is not None:
             values = estimate(asked[number], ids, distances)
             near = values >= estimate.least
             ids, distances, estimates = ids[near], distances[near], values[near].tolist()
@@ -289,6 +293,16 @@ def _told(
             bits = index.bits if masks is None else int(np.bitwise_count(masks[number]).sum())
             by_chance = int(distances[0]) > chance_distance(bits, len(index))
         yield _Answer(documents, proven, by_chance)
+
+
+def _of_query(
+    found: Neighbors | Matches, values: NDArray[np.int32], number: int
+) -> NDArray[np.int32]:
+    """Return the values of the results of one query."""
+    if isinstance(found, Matches):
+        return values[found.offsets[number] : found.offsets[number + 1]]
+    of_one: NDArray[np.int32] = values[number][found.ids[number] >= 0]
+    return of_one
 
 
 def _no_match(label: str | int, index: Index | VectorIndex) -> str:

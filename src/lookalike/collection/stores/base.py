@@ -76,7 +76,7 @@ SCAN_BATCH = 20_000
 HIDDEN = "\1"
 """The beginning of the name of a collection while it is being restored; it cannot be opened."""
 TO_MAKE_ONE = Said(
-    "; to create one, pass a signer such as la.SimHash(bits=128), or bits",
+    '; to create one, pass purpose="search" or "duplicates", a signer, or bits',
     "; `lookalike collection create` creates one",
 )
 

@@ -122,6 +122,9 @@ def _search(options: argparse.Namespace) -> None:
         else:
             mask = chosen_mask(options, whole=not isinstance(query, str))
             answer = docs.search(query, options.k, radius=radius, mask=mask, by=by, **asked)
+        usually = options.by == "auto" and isinstance(query, str)
+        if options.explain and usually and docs.stats()["words"]:
+            warn("--explain compares signatures; without it, a short TEXT is searched by its words")
         if answer.by == "words":
             _print_words(answer, options)
             return
