@@ -133,6 +133,25 @@ void bind_repeats(nb::module_& module) {
         },
         "hashes"_a.noconvert(), "part"_a, "part_bits"_a, "flags"_a.noconvert(), "threads"_a);
     module.def(
+        "mark_texts",
+        [](const WordArray& anchors, const IdArray& counts, const WordArray& wanted,
+           const OutputArray<std::uint8_t, 1>& flags) {
+            expect_shape(flags, {counts.size()}, "flags of another number of texts");
+            std::size_t sum = 0;
+            for (std::size_t at = 0; at < counts.size(); ++at) {
+                expect(counts.data()[at] >= 0, "a number below 0");
+                sum += static_cast<std::size_t>(counts.data()[at]);
+            }
+            expect(sum == anchors.size(), "anchors of other texts");
+            expect(std::is_sorted(wanted.data(), wanted.data() + wanted.size()),
+                   "hashes that do not ascend");
+            const nb::gil_scoped_release nogil;
+            repeats::mark_texts({anchors.data(), anchors.size()}, {counts.data(), counts.size()},
+                                {wanted.data(), wanted.size()}, flags.data());
+        },
+        "anchors"_a.noconvert(), "counts"_a.noconvert(), "wanted"_a.noconvert(),
+        "flags"_a.noconvert());
+    module.def(
         "units",
         [](const Documents& documents, std::size_t unit) {
             expect(documents.texts.size() == 1, "another number of texts than one");
@@ -243,29 +262,31 @@ void bind_repeats(nb::module_& module) {
                std::size_t hash_bits, std::size_t threads) {
                 expect_texts(self, begin, end);
                 expect(words > 0, "windows without words");
-                return to_numpy(without_gil([&] {
+                auto found = without_gil([&] {
                     return repeats::joining_windows(self.texts, begin, end, words, hash_bits,
                                                     threads, kCheckpoint);
-                }));
+                });
+                return tuple_of(found.hashes, found.anchors);
             },
             "begin"_a, "end"_a, "words"_a, "hash_bits"_a, "threads"_a)
         .def(
             "wanted_windows",
             [](const RepeatTexts& self, std::size_t begin, std::size_t end, std::size_t words,
-               const WordArray& wanted, std::size_t part_bits, std::size_t hash_bits,
-               std::size_t threads) {
+               const WordArray& wanted, const ByteArray& flags, std::size_t part_bits,
+               std::size_t hash_bits, std::size_t threads) {
                 expect_texts(self, begin, end);
+                expect_shape(flags, {end - begin}, "flags of other texts");
                 expect(words > 0 && std::is_sorted(wanted.data(), wanted.data() + wanted.size()),
                        "hashes that do not ascend");
                 auto found = without_gil([&] {
-                    return repeats::wanted_windows(self.texts, begin, end, words,
-                                                   {wanted.data(), wanted.size()}, hash_bits,
-                                                   threads, kCheckpoint);
+                    return repeats::wanted_windows(
+                        self.texts, begin, end, words, {wanted.data(), wanted.size()},
+                        {flags.data(), flags.size()}, hash_bits, threads, kCheckpoint);
                 });
                 return divided(found, part_bits, hash_bits);
             },
-            "begin"_a, "end"_a, "words"_a, "wanted"_a.noconvert(), "part_bits"_a, "hash_bits"_a,
-            "threads"_a)
+            "begin"_a, "end"_a, "words"_a, "wanted"_a.noconvert(), "flags"_a.noconvert(),
+            "part_bits"_a, "hash_bits"_a, "threads"_a)
         .def(
             "units",
             [](const RepeatTexts& self, std::size_t begin, std::size_t end, std::size_t unit,

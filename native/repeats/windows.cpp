@@ -41,6 +41,38 @@ struct Worker {
     std::vector<std::uint64_t> pieces, windows;
 };
 
+// Which sampled piece is the anchor of each window of a text.
+class AnchorOfWindows {
+  public:
+    AnchorOfWindows(std::span<const std::uint64_t> pieces, std::size_t window)
+        : pieces_(pieces), window_(window), places_(passages::sampled(pieces, window)) {}
+
+    // The number of the anchor of a window, among those of the text; windows have to ascend.
+    std::size_t number(std::size_t at) {
+        while (places_[first_] < at)
+            ++first_;
+        // Of the places in this window, the least; of equals the last.
+        std::size_t best = first_;
+        for (std::size_t other = first_ + 1;
+             other < places_.size() && places_[other] < at + window_; ++other)
+            if (pieces_[places_[other]] <= pieces_[places_[best]])
+                best = other;
+        return best;
+    }
+    std::uint64_t hash(std::size_t at) { return pieces_[places_[number(at)]]; }
+
+  private:
+    std::span<const std::uint64_t> pieces_;
+    std::size_t window_;
+    std::vector<std::size_t> places_;
+    std::size_t first_ = 0;
+};
+
+void keep_different(std::vector<std::uint64_t>& hashes) {
+    std::sort(hashes.begin(), hashes.end());
+    hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+}
+
 // Runs make(worker, number, part) for texts in runs, and appends the parts in order.
 template <class Part, class Make, class Append>
 void in_order(std::size_t begin, std::size_t end, std::size_t threads,
@@ -161,19 +193,9 @@ Hashed flagged_windows(const Texts& texts, std::size_t begin, std::size_t end, s
             const Words& list = worker.lister.list(spliced.text());
             hash_windows(list.hashes, sampling.words, worker.pieces);
             hash_windows(list.hashes, words, worker.windows);
-            const auto places = passages::sampled(worker.pieces, sampling.window);
-            // The sample of a window is the last place that is sampled while the window is added.
-            std::size_t sample = 0;
+            AnchorOfWindows anchors(worker.pieces, sampling.window);
             for (std::size_t at = 0; at < worker.windows.size(); ++at) {
-                while (places[sample] < at)
-                    ++sample;
-                // Of the places in this window, the least; of equals the last.
-                std::size_t best = sample;
-                for (std::size_t other = sample + 1;
-                     other < places.size() && places[other] < at + sampling.window; ++other)
-                    if (worker.pieces[places[other]] <= worker.pieces[places[best]])
-                        best = other;
-                if (own[best] == 0)
+                if (own[anchors.number(at)] == 0)
                     continue;
                 part.hashes.push_back(worker.windows[at] & mask);
                 part.positions.push_back(texts.begin(number) + spliced.original(list.begins[at]));
@@ -181,46 +203,66 @@ Hashed flagged_windows(const Texts& texts, std::size_t begin, std::size_t end, s
         });
 }
 
-std::vector<std::uint64_t> joining_windows(const Texts& texts, std::size_t begin, std::size_t end,
-                                           std::size_t words, std::size_t hash_bits,
-                                           std::size_t threads,
-                                           const bits::Checkpoint& checkpoint) {
+Joining joining_windows(const Texts& texts, std::size_t begin, std::size_t end, std::size_t words,
+                        std::size_t hash_bits, std::size_t threads,
+                        const bits::Checkpoint& checkpoint) {
+    const auto sampling = passages::Sampling::for_runs(words);
     const std::uint64_t mask = lower_bits(hash_bits);
-    std::vector<std::uint64_t> all;
-    in_order<std::vector<std::uint64_t>>(
+    Joining all;
+    in_order<Joining>(
         begin, end, threads, checkpoint,
-        [&](Worker& worker, std::size_t number, std::vector<std::uint64_t>& part) {
+        [&](Worker& worker, std::size_t number, Joining& part) {
             const auto removed = texts.removed(number);
             if (removed.empty())
                 return;
             const Spliced spliced(texts.text(number), removed);
             const Words& list = worker.lister.list(spliced.text());
+            hash_windows(list.hashes, sampling.words, worker.pieces);
             hash_windows(list.hashes, words, worker.windows);
+            AnchorOfWindows anchors(worker.pieces, sampling.window);
             std::size_t next = 0;  // the first range behind the beginning of a window
             for (std::size_t at = 0; at < worker.windows.size(); ++at) {
                 const Position from = spliced.original(list.begins[at]);
                 while (next < removed.size() && removed[next].begin < from)
                     ++next;
-                if (next < removed.size() &&
-                    removed[next].begin < spliced.original(list.ends[at + words - 1] - 1))
-                    part.push_back(worker.windows[at] & mask);
+                if (next == removed.size() ||
+                    removed[next].begin >= spliced.original(list.ends[at + words - 1] - 1))
+                    continue;
+                part.hashes.push_back(worker.windows[at] & mask);
+                part.anchors.push_back(anchors.hash(at));
             }
         },
-        [&](const std::vector<std::uint64_t>& part) {
-            all.insert(all.end(), part.begin(), part.end());
+        [&](const Joining& part) {
+            all.hashes.insert(all.hashes.end(), part.hashes.begin(), part.hashes.end());
+            all.anchors.insert(all.anchors.end(), part.anchors.begin(), part.anchors.end());
         });
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+    keep_different(all.hashes);
+    keep_different(all.anchors);
     return all;
 }
 
+void mark_texts(std::span<const std::uint64_t> anchors, std::span<const std::int64_t> counts,
+                std::span<const std::uint64_t> wanted, std::uint8_t* flags) {
+    const Filter filter(wanted);
+    std::size_t at = 0;
+    for (std::size_t text = 0; text < counts.size(); ++text) {
+        const std::size_t end = at + static_cast<std::size_t>(counts[text]);
+        for (; at < end && flags[text] == 0; ++at)
+            flags[text] = filter.has(anchors[at]);
+        at = end;
+    }
+}
+
 Hashed wanted_windows(const Texts& texts, std::size_t begin, std::size_t end, std::size_t words,
-                      std::span<const std::uint64_t> wanted, std::size_t hash_bits,
-                      std::size_t threads, const bits::Checkpoint& checkpoint) {
+                      std::span<const std::uint64_t> wanted, std::span<const std::uint8_t> flags,
+                      std::size_t hash_bits, std::size_t threads,
+                      const bits::Checkpoint& checkpoint) {
     const std::uint64_t mask = lower_bits(hash_bits);
     const Filter filter(wanted);
     return hashed_in_order(
         begin, end, threads, checkpoint, [&](Worker& worker, std::size_t number, Hashed& part) {
+            if (flags[number - begin] == 0)
+                return;
             const Spliced spliced(texts.text(number), texts.removed(number));
             const Words& list = worker.lister.list(spliced.text());
             hash_windows(list.hashes, words, worker.windows);

@@ -40,16 +40,26 @@ Hashed flagged_windows(const Texts& texts, std::size_t begin, std::size_t end, s
                        std::size_t hash_bits, std::size_t threads,
                        const bits::Checkpoint& checkpoint);
 
-// The hashes of windows of texts `begin` to `end` that have words from both sides of something that
-// was removed, ascending.
-std::vector<std::uint64_t> joining_windows(const Texts& texts, std::size_t begin, std::size_t end,
-                                           std::size_t words, std::size_t hash_bits,
-                                           std::size_t threads, const bits::Checkpoint& checkpoint);
+// The windows of texts `begin` to `end` that have words from both sides of something that was
+// removed: their hashes, and those of their anchors. Both ascend, and none is twice.
+struct Joining {
+    std::vector<std::uint64_t> hashes, anchors;
+};
+Joining joining_windows(const Texts& texts, std::size_t begin, std::size_t end, std::size_t words,
+                        std::size_t hash_bits, std::size_t threads,
+                        const bits::Checkpoint& checkpoint);
 
-// The windows of texts `begin` to `end` with one of these hashes, ascending.
+// Sets flags of texts that have one of the wanted anchors, which ascend; `anchors` and `counts` are
+// those of `anchors_of`.
+void mark_texts(std::span<const std::uint64_t> anchors, std::span<const std::int64_t> counts,
+                std::span<const std::uint64_t> wanted, std::uint8_t* flags);
+
+// The windows of texts `begin` to `end` with one of these hashes, ascending; only texts with a flag
+// are looked at.
 Hashed wanted_windows(const Texts& texts, std::size_t begin, std::size_t end, std::size_t words,
-                      std::span<const std::uint64_t> wanted, std::size_t hash_bits,
-                      std::size_t threads, const bits::Checkpoint& checkpoint);
+                      std::span<const std::uint64_t> wanted, std::span<const std::uint8_t> flags,
+                      std::size_t hash_bits, std::size_t threads,
+                      const bits::Checkpoint& checkpoint);
 
 // The units of texts `begin` to `end` that have at least `words` words, and not none.
 Hashed hashed_units(const Texts& texts, std::size_t begin, std::size_t end, Unit unit,

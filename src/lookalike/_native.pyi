@@ -889,6 +889,12 @@ def characters_at(
 def mark_repeated(
     hashes: NDArray[np.uint64], part: int, part_bits: int, flags: NDArray[np.uint8], threads: int
 ) -> None: ...
+def mark_texts(
+    anchors: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    wanted: NDArray[np.uint64],
+    flags: NDArray[np.uint8],
+) -> None: ...
 def units(documents: Documents, unit: int) -> NDArray[np.int64]: ...
 
 _Hashed = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]
@@ -916,13 +922,14 @@ class RepeatTexts:
     ) -> _Hashed: ...
     def joining_windows(
         self, begin: int, end: int, words: int, hash_bits: int, threads: int
-    ) -> NDArray[np.uint64]: ...
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]: ...
     def wanted_windows(
         self,
         begin: int,
         end: int,
         words: int,
         wanted: NDArray[np.uint64],
+        flags: NDArray[np.uint8],
         part_bits: int,
         hash_bits: int,
         threads: int,

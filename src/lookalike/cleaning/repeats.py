@@ -1,8 +1,9 @@
 """Find what occurs again: hashes propose, words decide, and ranges of bytes are removed.
 
 Two equal runs of words share a sampled window (an anchor). So only texts with anchors that occur
-twice are hashed window by window. Windows go to files by their hashes, and those that occur twice
-to other files by their places. Each file fits into memory.
+twice are hashed window by window. Later, these are texts that were changed, and others with anchors
+of windows that this has made. Windows go to files by their hashes, and those that occur twice to
+other files by their places. Each file fits into memory.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from lookalike.jobs.work_folder import digest, growing_files
 
 _TEXTS, _BYTES = 1 << 14, 32 << 20
 """Maximum number of texts that are hashed together, and about their bytes."""
-_RANGE_BYTES, _MOST_RANGES = 32 << 20, 1 << 8
+_RANGE_BYTES, _MOST_RANGES = 8 << 20, 1 << 8
 """About the bytes of texts from which text is removed together, and how many such parts there are.
 """
-_BUDGET, _SHARE = 256 << 20, 16
-"""Bytes of the entries of a file, and their share of a memory limit."""
+_BUDGET, _LEAST_BUDGET, _SHARE = 256 << 20, 8 << 20, 16
+"""Bytes of the entries of a file, and their share of all texts and of a memory limit."""
 _ENTRY = 16
 _MOST_BITS = 12
 MOST_PLACES = 8
@@ -89,7 +90,10 @@ class RepeatFinder:
         lengths = self.documents.texts.lengths[self.order]
         self._bases = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         limit = self.job.memory_limit
-        self._budget = _BUDGET if limit is None else min(_BUDGET, limit // _SHARE)
+        self._budget = min(_BUDGET, max(_LEAST_BUDGET, int(self._bases[-1]) // _SHARE))
+        if limit is not None:
+            self._budget = min(self._budget, limit // _SHARE)
+        self._anchored = False
         self._key = digest("clean", self.documents.key, self.settings.to_dict(), HASH_BITS)
         self._unit = 0 if self.settings.unit is None else UNITS.index(self.settings.unit)
         self.collisions = 0
@@ -108,8 +112,8 @@ class RepeatFinder:
             if len(found.documents):
                 removals = Removals.joined([removals, found]) if rounds else found
                 ranges = merged_ranges(removals)
-                offsets = ranges.offsets(len(self.documents))
-                self.texts.set_removed(offsets, ranges.begins, ranges.ends)
+                self._removed = ranges.offsets(len(self.documents))
+                self.texts.set_removed(self._removed, ranges.begins, ranges.ends)
                 rounds += 1
                 # Later rounds find only what was made by removing text, unless some of it was left.
                 partial = self.settings.boundary not in ("word", "auto")
@@ -117,6 +121,9 @@ class RepeatFinder:
             elif self.settings.gap and step != self._passages:
                 step = self._passages
             else:
+                for words in (int(self.settings.words or 0), self.settings.piece):
+                    for name in _anchor_files(words):
+                        self.job.work.remove(name)
                 return removals, counts, rounds
 
     def _kept(
@@ -161,21 +168,8 @@ class RepeatFinder:
 
     def _windows_of(self, step: str, words: int, least: int) -> tuple[Removals, UnitCounts]:
         """Find windows, or passages of `least` words that are made of them."""
-        threads = self.job.threads
-        names = [f"{step}.anchors", f"{step}.anchor-counts"]
-        work = self.job.work
-        with growing_files(work, f"{step}-anchors", self._key, names) as files:
-            done = 0 if files.facts is None else int(files.facts["documents"])
-            for begin, end in self._batches():
-                if end <= done:
-                    continue
-                begin = max(begin, done)
-                hashes, counts = self.texts.anchors(begin, end, words, threads)
-                files.write(names[0], hashes)
-                files.write(names[1], counts)
-                files.mark({"documents": end})
-                self._progress(end, 0.0, 0.4)
-        anchors, counts = work.array(names[0], np.uint64), work.array(names[1], np.int64)
+        threads, work = self.job.threads, self.job.work
+        anchors, counts = self._anchors(words)
         flags = work.scratch(f"{step}.flags", np.uint8, (len(anchors),))
         bits = self._bits(len(anchors))
         for part in range(1 << bits):
@@ -196,23 +190,51 @@ class RepeatFinder:
                 self._progress(end, 0.4, 0.8)
 
         found = self._decide(step, hashed(), bits, words, least)
-        for name in (*names, f"{step}.flags"):
-            work.remove(name)
-        work.remove(f"{step}-anchors.json")
+        work.remove(f"{step}.flags")
         return found
+
+    def _anchors(self, words: int) -> tuple[NDArray[np.uint64], Ints]:
+        """Return the anchors of all texts, as these are now, and how many each has."""
+        work = self.job.work
+        *names, stamp = _anchor_files(words)
+        with growing_files(work, stamp.removesuffix(".json"), self._key, names) as files:
+            done = 0 if files.facts is None else int(files.facts["documents"])
+            for begin, end in self._batches():
+                if end <= done:
+                    continue
+                begin = max(begin, done)
+                hashes, counts = self.texts.anchors(begin, end, words, self.job.threads)
+                files.write(names[0], hashes)
+                files.write(names[1], counts)
+                files.mark({"documents": end})
+                self._progress(end, 0.0, 0.4)
+        self._anchored = self._anchored or words == self.settings.words
+        return self._known_anchors(words)
+
+    def _known_anchors(self, words: int) -> tuple[NDArray[np.uint64], Ints]:
+        hashes, counts, _ = _anchor_files(words)
+        return self.job.work.array(hashes, np.uint64), self.job.work.array(counts, np.int64)
 
     def _joined_windows(self, step: str) -> tuple[Removals, UnitCounts]:
         """Find windows with words from both sides of something that was removed."""
         words, threads = int(self.settings.words or 0), self.job.threads
-        joining = []
+        joining: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]] = []
         for begin, end in self._batches():
             joining.append(self.texts.joining_windows(begin, end, words, HASH_BITS, threads))
             self.documents.texts.release()
-        wanted = np.unique(np.concatenate(joining)) if joining else np.empty(0, np.uint64)
+        wanted, own = (np.unique(np.concatenate(part)) for part in zip(*joining, strict=True))
+        # The anchors of texts that were changed since are others; so all of these are looked at.
+        flags = (np.diff(self._removed) > 0).astype(np.uint8)
+        known = self._known_anchors if self._anchored else self._anchors
+        _native.mark_texts(*known(words), own, flags)
 
         def hashed() -> Iterator[tuple[Any, ...]]:
             for begin, end in self._batches() if len(wanted) else []:
-                yield self.texts.wanted_windows(begin, end, words, wanted, 0, HASH_BITS, threads)
+                some = np.ascontiguousarray(flags[begin:end])
+                if some.any():
+                    yield self.texts.wanted_windows(
+                        begin, end, words, wanted, some, 0, HASH_BITS, threads
+                    )
                 self._progress(end, 0.8, 1.0)
 
         return self._decide(step, hashed(), 0, words)
@@ -327,6 +349,11 @@ class RepeatFinder:
         parts = max(1 << self._bits(pairs), min(total // _RANGE_BYTES, _MOST_RANGES))
         cuts = np.arange(1, parts) * (total // parts)
         return np.unique(self._bases[np.searchsorted(self._bases, cuts)])
+
+
+def _anchor_files(words: int) -> tuple[str, str, str]:
+    """Return the names of the files of anchors: hashes, counts, and the stamp of both."""
+    return f"anchors-{words}.hashes", f"anchors-{words}.counts", f"anchors-{words}.json"
 
 
 def merged_ranges(removals: Removals) -> Removals:

@@ -68,6 +68,20 @@ def arrow_positions(positions: NDArray[np.int64]) -> Any:
     )
 
 
+def arrow_flags(flags: NDArray[np.bool_]) -> Any:
+    """Return flags as an Arrow array, without pandas."""
+    bits = np.packbits(flags, bitorder="little")
+    return pa.Array.from_buffers(pa.bool_(), len(flags), [None, pa.py_buffer(bits)])
+
+
+def arrow_texts(texts: Sequence[str]) -> Any:
+    """Return texts as an Arrow array, without pandas."""
+    parts = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(parts))]
+    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
+
+
 def native_documents(texts: Any) -> _native.Documents:
     """Return an Arrow array of texts, of which none is null, in the form that the core reads."""
     return _native.Documents.from_arrow(pa.chunked_array([texts]).__arrow_c_stream__())
@@ -381,7 +395,7 @@ class KeptRows:
         kind = column.type
         if not pa.types.is_string(kind):  # views cannot be replaced
             column = column.cast(pa.large_string())
-        new = compute.replace_with_mask(column, pa.array(mask), texts.cast(column.type))
+        new = compute.replace_with_mask(column, arrow_flags(mask), texts.cast(column.type))
         return batch.set_column(place, name, new)
 
     def finish(self) -> None:

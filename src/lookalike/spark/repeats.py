@@ -281,7 +281,7 @@ class Choice:
             return positions, np.zeros(len(positions), np.bool_)
         known = self.numbers.value.has(plan.numbers(hashes))
         hashes, positions = hashes[known], positions[known]
-        made = some.texts.joining_windows(0, count, plan.words, 64, 1)
+        made, _ = some.texts.joining_windows(0, count, plan.words, 64, 1)
         return positions, np.isin(hashes, made)
 
     def records(self, some: Slice) -> tuple[NDArray[Any], Ints]:
@@ -387,7 +387,7 @@ def meet_anchors(plan: RepeatPlan, batches: Batches) -> Iterator[Any]:
 def send_made(plan: RepeatPlan, batches: Batches) -> Iterator[Any]:
     """Yield the numbers of windows that removing text has made."""
     for some in slices(plan, None, batches):
-        made = some.texts.joining_windows(0, len(some.positions), plan.words, 64, 1)
+        made, _ = some.texts.joining_windows(0, len(some.positions), plan.words, 64, 1)
         if len(made):
             yield packed_row(_BITS, packed_positions(plan.numbers(made)))
 

@@ -86,6 +86,9 @@ class Records(Lines):
             last = 0  # no value begins after it
         return ends, (bool((len(turns) + inside) % 2), last)
 
+    def newlines(self, data: NDArray[np.uint8], ends: NDArray[np.int64]) -> int:
+        return count_newlines(data)
+
     def _turns(self, data: NDArray[np.uint8], inside: bool, before: int) -> NDArray[np.int64]:
         """Return the quotes that begin or end a quoted value.
 

@@ -37,8 +37,9 @@ from lookalike.errors import DocumentError, FormatError
 
 _LINES_FOR_COLUMNS = 100
 _MOST_LEVELS = 50
-# a string, which may contain brackets, or a bracket
 _SPACE = re.compile(r"[ \t\r\n]*")
+_ANY_JSON = json.JSONDecoder(strict=False)
+# a string, which may contain brackets, or a bracket
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
 
 
@@ -269,7 +270,7 @@ def extended_line(line: str, added: dict[str, Any]) -> str:
 
 def line_with_value(key: str, line: str, text: str) -> str:
     """Return the text of a JSON object with another value of a key; the rest is unchanged."""
-    scan = json.JSONDecoder(strict=False).raw_decode
+    scan = _ANY_JSON.raw_decode
     parts, copied, at = [], 0, _SPACE.match(line, line.index("{") + 1).end()  # type: ignore[union-attr]
     while line[at] == '"':
         name, at = scan(line, at)

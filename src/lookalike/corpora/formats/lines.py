@@ -17,7 +17,9 @@ from lookalike.corpora.base import (
     KeptRows,
     Problems,
     Rows,
+    arrow_flags,
     arrow_positions,
+    arrow_texts,
     chosen_columns,
     compute,
     pa,
@@ -90,6 +92,10 @@ class Lines:
         ends = _native.line_ends(data)
         return ends[: len(ends) - int(len(ends) > 0 and data[-1] != _NEWLINE)], state
 
+    def newlines(self, data: NDArray[np.uint8], ends: NDArray[np.int64]) -> int:
+        """Return how many newlines are in the data up to the last end; not of a file's end."""
+        return len(ends)
+
 
 def line_batches(
     path: Path,
@@ -145,7 +151,7 @@ def line_batches(
                 batch = lines.batch(path, first, part, ends, read_by_then, stream.encoding)
                 yield from _of_good_length(batch, most, problems)
                 used = int(ends[-1]) if len(ends) else 0
-                first += count_newlines(part[:used])
+                first += lines.newlines(part[:used], ends)
                 done += used
                 # Twice as far, so that no byte is searched more than twice on average.
                 longer = 0 if used else done + 2 * len(part)
@@ -253,26 +259,18 @@ def copy_lines(
     for lines in batches:
         chosen, added = rows.next(len(lines))
         written += len(chosen)
-        texts = rows.new_texts(len(lines)) if replaced is not None else {}
-        if replaced is not None and texts and (added or len(texts) > len(lines) // _FEW):
-            new = lines.to_pylist()
-            for at, text in texts.items():
-                new[at] = replaced(new[at], text)
-            lines, texts = pa.array(new, pa.large_string()), {}
+        if replaced is not None and (texts := rows.new_texts(len(lines))):
+            new = [replaced(lines[at].as_py(), text) for at, text in texts.items()]
+            changed = np.zeros(len(lines), np.bool_)
+            changed[list(texts)] = True
+            lines = compute.replace_with_mask(lines, arrow_flags(changed), arrow_texts(new))
         if added and extended is not None:
             keys = [{name: added[name][at].as_py() for name in added} for at in chosen.tolist()]
             kept = lines.take(arrow_positions(chosen)).to_pylist()
             file.write("".join(map(extended, kept, keys)).encode())
             continue
-        changed = np.fromiter(texts, np.int64, len(texts))
-        changed = changed[np.isin(changed, chosen, assume_unique=True)]
-        places = np.searchsorted(chosen, changed)
-        for part in np.split(chosen, places) if len(places) else [chosen]:
-            if replaced is not None and len(part) and (first := int(part[0])) in texts:
-                file.write(replaced(lines[first].as_py(), texts[first]).encode())
-                part = part[1:]
-            for run in _runs(lines, part):
-                file.write(run)
+        for run in _runs(lines, chosen):
+            file.write(run)
         if len(chosen) and not lines[int(chosen[-1])].as_py().endswith("\n"):
             file.write(b"\n")
     rows.finish()
