@@ -31,7 +31,7 @@ def bphs_model(d: float, lead: int, radius: int = RADIUS) -> tuple[int, float, f
 
 def run(world: World) -> Iterator[Section]:
     """Compare what the models say of tables, memory and growth with what is measured."""
-    data = world.generated
+    data = world.online
     sizes = len(data.signatures) // PARTS, len(data.signatures)
     lines, right = [], []
     rounds = world.scale.rounds

@@ -32,6 +32,8 @@ class Scale:
     fingerprints: int
     """64-bit signatures that are searched."""
     queries: int
+    online: int
+    """The first so many queries are asked where times of single queries are compared."""
     built: int
     """Signatures of 1024 bits that are built into a file; more where there is room."""
     smallest: int
@@ -53,6 +55,7 @@ TINY = Scale(
     flip_pairs=100,
     fingerprints=6000,
     queries=600,
+    online=600,
     built=3000,
     smallest=1500,
     rounds=1,
@@ -70,6 +73,7 @@ QUICK = Scale(
     flip_pairs=20_000,
     fingerprints=4_000_000,
     queries=200_000,
+    online=200_000,
     built=1_000_000,
     smallest=250_000,
     rounds=3,
@@ -87,7 +91,8 @@ PAPER = Scale(
     flip_pairs=100_000,
     fingerprints=60_000_000,
     queries=10_000_000,
-    built=50_000_000,
+    online=2_500_000,
+    built=20_000_000,
     smallest=1_000_000,
     rounds=1,
 )

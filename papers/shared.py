@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -80,6 +80,17 @@ class World:
     def generated(self) -> GeneratedFingerprints:
         """Generated fingerprints, and queries with weights."""
         return generate_fingerprints(self.scale.fingerprints, self.scale.queries)
+
+    @cached_property
+    def online(self) -> GeneratedFingerprints:
+        """The same with fewer queries: a time for each does not depend on their number."""
+        data, count = self.generated, self.scale.online
+        return replace(
+            data,
+            queries=data.queries[:count],
+            weights=data.weights[:count],
+            partners=data.partners[data.partners[:, 0] < count],
+        )
 
 
 def median_seconds(run: Callable[[], object], rounds: int) -> float:

@@ -115,7 +115,7 @@ def _b_bit(world: World) -> Section:
 
 def _parameters(world: World) -> Section:
     """Compare tables that are enough for 3 bits: what a probe retrieves, and what that costs."""
-    rows, queries = world.generated.signatures, world.generated.queries
+    rows, queries = world.online.signatures, world.online.queries
     d = math.log2(len(rows))
     lines = []
     for lead in range(1, 5):
