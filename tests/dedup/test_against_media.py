@@ -174,13 +174,13 @@ def test_forms_of_old_vectors(tmp_path: Path) -> None:
     """An array, a corpus with ids, an index, and the file of one."""
     rows = np.eye(4, dtype="f4")
     index = la.VectorIndex(rows[:2], [7, 9])
-    index.save(tmp_path / "seen.lookalike")
+    index.save(tmp_path / "seen.vectors")
     corpus = [{"id": "x", "vector": [1.0, 0, 0, 0]}, {"id": "y", "vector": [0, 1.0, 0, 0]}]
     for old, ids in (
         (rows[:2], [0, 1]),
         (corpus, ["x", "y"]),
         (index, ["7", "9"]),
-        (tmp_path / "seen.lookalike", ["7", "9"]),
+        (tmp_path / "seen.vectors", ["7", "9"]),
     ):
         result = la.dedup(rows[1:], against=old, kind="vectors")
         assert result.matched_old.tolist() == [1, -1, -1]

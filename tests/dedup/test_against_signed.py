@@ -279,8 +279,8 @@ def _sound_index(old: Path, out: Path) -> Any:
     index = la.RecordingIndex()
     for file in sorted(old.iterdir()):
         index.add(str(file), file)
-    index.save(out / "old.lookalike")
-    return out / "old.lookalike"
+    index.save(out / "old.parts")  # as `audio index -o` may name it
+    return out / "old.parts"
 
 
 @pytest.mark.parametrize("form", [_sound_collection, _sound_index])

@@ -17,7 +17,7 @@ from lookalike.indexes.base import Index, StoredIndex
 from lookalike.indexes.kinds import load_index, open_index
 from lookalike.media import SignedItems
 from lookalike.signatures.files import HEX_SUFFIXES, load_signatures
-from lookalike.storage.container import open_container
+from lookalike.storage.container import is_container, open_container
 from lookalike.storage.files import is_database, is_file
 
 if TYPE_CHECKING:
@@ -42,12 +42,26 @@ def is_collection(given: Any) -> bool:
     return isinstance(given, Collection)
 
 
+def _is_path(given: Any) -> bool:
+    return isinstance(given, str | os.PathLike) and not (
+        isinstance(given, str) and is_address(given)
+    )
+
+
+def is_saved(given: Any) -> bool:
+    """Return whether this is a file of signatures or of an index, whatever its name."""
+    if not _is_path(given):
+        return False
+    known = Path(given).suffix.lower() == SUFFIX
+    return known or (is_file(os.fspath(given)) and is_container(given))
+
+
 def is_signed(given: Any, *, lists: bool = True) -> bool:
     """Return whether this has signatures of old items; `lists`: so have lists of hashes."""
-    if isinstance(given, str | os.PathLike) and not (isinstance(given, str) and is_address(given)):
-        suffixes = (SUFFIX, *_LISTS) if lists else (SUFFIX,)
-        if Path(given).suffix.lower() in suffixes:
-            return True
+    if is_saved(given):
+        return True
+    if lists and _is_path(given) and Path(given).suffix.lower() in _LISTS:
+        return True
     return isinstance(given, StoredIndex) or is_collection(given)
 
 

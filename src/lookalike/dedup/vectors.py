@@ -20,6 +20,7 @@ from lookalike.corpora.base import limited, pa
 from lookalike.corpora.columns import id_column, id_strings
 from lookalike.corpora.formats import format_of
 from lookalike.dedup.decide import GroupChoices, decide, rule_ranks, split_old
+from lookalike.dedup.old import is_saved
 from lookalike.dedup.pairs import Floats, Ints, VerifiedPairs, count_with_copies, in_order
 from lookalike.dedup.result import DedupCounts, VectorResult
 from lookalike.dedup.settings import DedupSettings
@@ -46,7 +47,6 @@ from lookalike.vectors.given import as_vectors, in_single_precision
 THRESHOLD, RECALL = 0.95, 0.999
 _GUESSES = ("embedding", "embeddings", "vector", "vectors", "emb")
 _COSINES_AT_A_TIME = 1 << 16
-_INDEX_SUFFIX = ".lookalike"
 
 
 def run_vector_job(
@@ -175,7 +175,7 @@ def _opened_old(
     """
     is_path = isinstance(against, str | os.PathLike)
     file = None
-    if is_path and Path(against).suffix == _INDEX_SUFFIX:
+    if is_saved(against):
         file, against = Path(against), load_index(against)
         if not isinstance(against, VectorIndex):
             raise ArgumentError(
