@@ -51,6 +51,23 @@ def head(
     ).encode()
 
 
+def test_answers_without_a_body_are_followed_by_others(guarded: Served) -> None:
+    """Headers are written with the first of the body; answers to HEAD have none."""
+    ask, host = b"%s /healthz HTTP/1.1\r\n", b"host: localhost\r\n\r\n"
+    with guarded.service.connection() as connection:
+        for method in (b"HEAD", b"GET", b"HEAD"):
+            connection.sendall(ask % method + host)
+            answer = connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 ") and b"\r\n\r\n" in answer
+            headers, _, body = answer.partition(b"\r\n\r\n")
+            assert bool(body) == (method == b"GET")
+            assert b"content-length: " in headers.lower()
+    with guarded.service.connection() as connection:
+        connection.sendall(ask % b"HEAD" + host + ask % b"GET" + b"connection: close\r\n" + host)
+        first, second = read_all(connection).split(b"HTTP/1.1 ")[1:]
+        assert first.endswith(b"\r\n\r\n") and second.endswith(b"}")
+
+
 @pytest.fixture
 def impatient(tmp_path: Path) -> Iterator[Served]:
     """A service that waits for a second; whoever is slow for other reasons has another one."""

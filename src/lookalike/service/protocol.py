@@ -11,10 +11,10 @@ import asyncio
 import resource
 import time
 from collections import Counter
+from collections.abc import Callable
 from http import HTTPStatus
 from ipaddress import IPv6Address
-from types import SimpleNamespace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -155,9 +155,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         self._in_head, self._progress, self._head = False, True, 0
         cycle = self.cycle
-        # Closing the transport of a request closes the connection gracefully.
-        write, is_closing = self.transport.write, self.transport.is_closing
-        cycle.transport = SimpleNamespace(write=write, is_closing=is_closing, close=self.end)  # type: ignore[assignment]
+        cycle.transport = _Answering(cycle, self.transport, self.end)  # type: ignore[assignment]
         self.scope["arrived"] = lambda: not cycle.more_body  # type: ignore[typeddict-unknown-key]
         self.app.connections.mark(self, WORKING)
 
@@ -173,6 +171,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Continue with the next request, or wait for it."""
+        if self._answered is not None:
+            cast(_Answering, self._answered.transport).flush()
         if self._ending:
             self.server_state.total_requests += 1
             return
@@ -290,6 +290,44 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._closing = self.transport.is_closing()
         self._look_later()
+
+
+class _Answering:
+    """The transport of one request, whose headers leave together with the first of the body.
+
+    Closing it closes the connection gracefully.
+    """
+
+    def __init__(
+        self, cycle: RequestResponseCycle, transport: asyncio.Transport, end: Callable[[], None]
+    ) -> None:
+        self._cycle, self._transport, self._end = cycle, transport, end
+        self._headers: bytes | None = None  # which have not been written
+        self._begun = False
+
+    def write(self, data: bytes) -> None:
+        """Write a part of the answer, or 100 Continue before it."""
+        if self._headers is not None:
+            self._transport.writelines((self._headers, data))
+            self._headers = None
+        elif self._cycle.response_started and not self._begun:
+            self._headers, self._begun = data, True
+        else:
+            self._transport.write(data)
+
+    def flush(self) -> None:
+        """Write headers that no body follows."""
+        if self._headers is not None:
+            self.write(b"")
+
+    def is_closing(self) -> bool:
+        """Return whether the connection is being closed."""
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close the connection gracefully."""
+        self.flush()
+        self._end()
 
 
 def _answer(problem: Problem) -> bytes:
