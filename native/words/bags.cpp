@@ -338,9 +338,10 @@ void append_pieces(const Pieces& pieces, std::vector<std::uint8_t>& bag) {
     pieces.each([&](std::size_t piece) {
         const std::size_t gap = piece - next;
         next = piece + 1;
-        to[0] = static_cast<std::uint8_t>(gap < 128 ? gap : 128 | gap % 128);
+        const std::size_t is_long = (127 - gap) >> 63;  // a branch would often be mispredicted
+        to[0] = static_cast<std::uint8_t>(gap % 128 | is_long << 7);
         to[1] = static_cast<std::uint8_t>(gap / 128);
-        to += gap < 128 ? 1 : 2;
+        to += 1 + is_long;
     });
     const auto size = static_cast<std::size_t>(to - begin);
     bag[header] = static_cast<std::uint8_t>(size);
