@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,6 +84,15 @@ class ContaminationSettings:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in idle}
 
 
+class _Hits(NamedTuple):
+    """What the core found in texts."""
+
+    texts: Any
+    documents: Any
+    columns: Any
+    """None if no text contains an item."""
+
+
 @dataclass(frozen=True, eq=False)
 class ItemSearch:
     """Looks for the items of benchmarks in texts; the items are compiled when first needed."""
@@ -131,14 +142,25 @@ class ItemSearch:
 
         `ids` returns their ids, and `first` is the row of the first.
         """
+        return list(self.told(self.hits(texts, threads), ids, first))
+
+    def hits(self, texts: Any, threads: int) -> _Hits:
+        """Return which texts, an Arrow array, contain items; `told` says more about them."""
         if not len(texts):
-            return []
+            return _Hits(texts, None, None)
         (documents,) = text_batches(texts, None)
-        hits = self.items.find(documents, threads)
-        return list(self._told(hits, documents, texts, ids(), first)) if len(hits[0]) else []
+        columns = self.items.find(documents, threads)
+        return _Hits(texts, documents, columns if len(columns[0]) else None)
+
+    def told(
+        self, hits: _Hits, ids: Callable[[], Any], first: int
+    ) -> Iterator[ContaminatedDocument]:
+        """Yield the documents with items, and which these are."""
+        if hits.columns is not None:
+            yield from self._told(hits.columns, hits.documents, hits.texts, ids(), first)
 
     def _told(
-        self, hits: Any, documents: _native.Documents, texts: Any, ids: Any, first: int
+        self, hits: Any, documents: Any, texts: Any, ids: Any, first: int
     ) -> Iterator[ContaminatedDocument]:
         rows, numbers, longest, shares, offsets, begins, ends = hits
         # Behind benchmarks without items, which begin at the same number.
@@ -213,11 +235,23 @@ def run_decontamination(options: dict[str, Any]) -> Contamination:
         with steps.timed("find"), limited(*limits):
             hits: list[ContaminatedDocument] = []
             rows = 0
-            for batch in corpus.read(found.names, problems):
-                texts = without_nulls(text_strings(batch.column(0), found.text, corpus))
-                hits += search.found(texts, partial(found.ids, batch, rows), rows, threads)
-                rows += len(texts)
-                steps.step("find", corpus.done)
+            searched: deque[tuple[Future[_Hits], Callable[[], Any], int]] = deque()
+
+            def tell() -> None:
+                looking, ids, first = searched.popleft()
+                hits.extend(search.told(looking.result(), ids, first))
+
+            with ThreadPoolExecutor(1) as pool:  # searches a batch while the next one is read
+                for batch in corpus.read(found.names, problems):
+                    texts = without_nulls(text_strings(batch.column(0), found.text, corpus))
+                    looking = pool.submit(search.hits, texts, threads)
+                    searched.append((looking, partial(found.ids, batch, rows), rows))
+                    rows += len(texts)
+                    if len(searched) > 1:
+                        tell()
+                    steps.step("find", corpus.done)
+                while searched:
+                    tell()
             corpus.check_identity(identity)
         return Contamination(
             settings=settings,
