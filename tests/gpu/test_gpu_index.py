@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.advice import predictions as planning
+from lookalike.gpu import bands as gpu_bands
 from lookalike.gpu import bench, finding, index, tiles
 from lookalike.gpu import card as gpu_card
 from lookalike.gpu.bench import Speed, speed
+from lookalike.indexes.bands import CoreBands
 from support.running import fake_card
 from support.running.fake_card import FakeCard
 
@@ -193,21 +195,46 @@ def test_a_card_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_dedup_on_a_card_has_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_card, "card", lambda number: FakeCard())
+    monkeypatch.setattr(gpu_bands, "card", lambda number: FakeCard())
     words = [f"w{number}" for number in range(60)]
     rng = np.random.default_rng(3)
     texts = [" ".join(rng.choice(words, 30)) for _ in range(40)]
     texts += [f"{text} more" for text in texts[:20]]
-    for method in ("simhash", "topsig"):
+    for method in ("simhash", "topsig", "minhash"):
         there, here = (
             la.dedup(texts, method=method, threshold=0.7, device=device)
             for device in ("gpu", "cpu")
         )
         assert there.keep.tolist() == here.keep.tolist()
         assert there.counts == here.counts
-    with pytest.raises(la.errors.ArgumentError, match="does nothing here"):
-        la.dedup(texts, device="gpu")
+    for options in ({"exact": True}, {"measure": "containment"}):
+        with pytest.raises(la.errors.ArgumentError, match="device='gpu' finds pairs by signatures"):
+            la.dedup(texts, device="gpu", **options)
     with pytest.raises(la.errors.ArgumentError, match="device"):
         la.dedup(texts, device="tpu")
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from([0, 1, 2, 5, 200, 1000]), st.integers(1, 1000), st.booleans(), st.integers(0)
+)
+def test_groups_of_bands_on_a_card_are_those_of_the_core(
+    count: int, different: int, crowded: bool, seed: int
+) -> None:
+    """Keys of 32 bits, most of them alone, or all among a few."""
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 2**32, (3, count), np.uint32)
+    keys[:, : count // 2] = keys[:, count // 2 :][:, : count // 2]
+    if crowded:
+        keys %= different
+    for free in (2**40, 10):  # with too little memory, the core groups them
+        with patch.object(gpu_bands, "card", lambda number, free=free: FakeCard(free)):
+            made = gpu_bands.GpuBands()
+        for band in range(3):
+            found, right = made.groups(keys, band), CoreBands().groups(keys, band)
+            assert [one.dtype for one in found] == [np.uint32, np.int64]
+            for one, other in zip(found, right, strict=True):
+                np.testing.assert_array_equal(one, other)
 
 
 def test_without_cupy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,3 +122,27 @@ def test_shards_on_one_card() -> None:
     found, right = shards.search(rows[:9], 7), la.ScanIndex(rows).search(rows[:9], 7)
     np.testing.assert_array_equal(found.ids, right.ids)
     assert found.exact
+
+
+@pytest.mark.parametrize("band_bytes", [1, 2, 3, 4, 7, 8, 10, 12, 31, 32, 33, 63, 64, 66, 100])
+def test_bands_are_those_of_the_core(band_bytes: int) -> None:
+    from lookalike.gpu.bands import GpuBands
+    from lookalike.indexes.bands import CoreBands
+
+    rng = np.random.default_rng(band_bytes)
+    for count in (0, 1, 2, 999, 300_001):
+        bands = 1 + int(rng.integers(0, 5))
+        width = band_bytes * bands + int(rng.integers(0, 3))
+        rows = made("copies", count, width, rng) if rng.random() < 0.5 else made(
+            "half", count, width, rng
+        )  # fmt: skip
+        gpu, core = GpuBands(), CoreBands()
+        found, right = (np.zeros((bands, count + 7), np.uint32) for _ in range(2))
+        poison()
+        gpu.fill(rows, band_bytes, 5, found)
+        core.fill(rows, band_bytes, 5, right)
+        np.testing.assert_array_equal(found, right)
+        for band in range(bands):
+            poison()
+            for one, other in zip(gpu.groups(right, band), core.groups(right, band), strict=True):
+                np.testing.assert_array_equal(one, other)

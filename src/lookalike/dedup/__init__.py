@@ -162,7 +162,7 @@ def dedup(
         memory_limit: Bytes of memory for the job. Without it, the job takes about 600 MB plus 150
             bytes per document; decoders of images take at most 1 GiB, or 176 MiB per core.
         threads: The number of threads (default: all cores).
-        device: "gpu": a CUDA GPU looks for the pairs of SimHash and TopSig; the result is the same.
+        device: "gpu": a CUDA GPU looks for pairs of signatures; the result is the same.
         progress: Is called with the name of a step and the share of it that is done; True shows
             progress bars.
         save_signatures: Write the signatures of `against` and of the kept documents to this file.

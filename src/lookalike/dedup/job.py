@@ -136,14 +136,10 @@ def run_job(
 
 def _check_gpu(settings: DedupSettings) -> None:
     """Refuse a GPU that is missing, or that has nothing to do."""
-    if settings.by_bands or not settings.by_signatures:
+    if not settings.by_signatures:
         raise ArgumentError(
             Said("device='gpu'", "--device gpu"),
-            " finds pairs of signatures of ",
-            Said("method='simhash'", "--method simhash"),
-            " or ",
-            Said("'topsig'", "topsig"),
-            ", and does nothing here; leave it out",
+            " finds pairs by signatures, and these settings find them by features; leave it out",
         )
     from lookalike.gpu.card import card
 

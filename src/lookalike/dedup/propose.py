@@ -24,7 +24,7 @@ from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.errors import ResultTooLargeError, Said
 from lookalike.features import Weights
 from lookalike.indexes.all_pairs import pairs_of_rows, seconds_for_all
-from lookalike.indexes.bands import BandedPairs, BandLayout, choose_bands
+from lookalike.indexes.bands import BandedPairs, BandLayout, CoreBands, choose_bands
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.results import Pairs, as_int64
 from lookalike.jobs.documents import DocumentTable
@@ -146,6 +146,7 @@ def _by_bands(job: DedupJob, signed: Signed, rank: Ints, found: Candidates) -> I
         first_new=signed.first_new,
         rank=rank,
         threads=job.threads,
+        maker=_band_maker(job.device),
     )
 
     def told(share: float) -> None:
@@ -169,6 +170,14 @@ def _by_bands(job: DedupJob, signed: Signed, rank: Ints, found: Candidates) -> I
     found.warnings += band_warnings(
         settings, layout, pairs.large_groups, pairs.rows_in_large_groups
     )
+
+
+def _band_maker(device: str) -> CoreBands:
+    if device == "gpu":
+        from lookalike.gpu.bands import GpuBands
+
+        return GpuBands()
+    return CoreBands()
 
 
 def band_warnings(

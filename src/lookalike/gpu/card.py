@@ -255,6 +255,7 @@ class Card:
             )
         self.number = number
         self._kernels: dict[Layout, Kernels] = {}
+        self._bands: dict[int, Any] = {}  # `band_keys` by the bytes of a band
 
     def __enter__(self) -> Any:
         return self._device.__enter__()
@@ -317,6 +318,19 @@ class Card:
     def kernels(self, layout: Layout) -> Kernels:
         """Return the kernels for one width, which are compiled on first use."""
         return self._kernels.setdefault(layout, Kernels(self, layout))
+
+    def band_keys(self, rows: Any, band_bytes: int, bands: int) -> Any:
+        """Return the keys of the bands of signatures, uint8[count, bytes]: uint32[bands, count]."""
+        if band_bytes not in self._bands:
+            module = self.compiled("bands.cu", {"BAND": band_bytes})
+            self._bands[band_bytes] = module.get_function("band_keys")
+        count, bytes = rows.shape
+        keys = self.xp.empty((bands, count), self.xp.uint32)
+        grid = min(-(-keys.size // 256), 32 * self.processors)
+        if grid:
+            sizes = np.uint64(count), np.uint64(bytes), np.uint64(bands)
+            self._bands[band_bytes]((grid,), (256,), (rows, *sizes, keys))
+        return keys
 
     def compiled(self, file: str, settings: dict[str, int], **replaced: str) -> Any:
         """Return the module of a source file, with words replaced and constants defined."""

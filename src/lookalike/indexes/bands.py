@@ -16,7 +16,6 @@ RECALL = 0.995  # probability that a pair at the threshold becomes a candidate
 LEADERS: int = _native.BAND_LEADERS
 """Number of members that all rows of a large group are paired with."""
 
-_ROWS_AT_A_TIME = 1 << 16
 _PAIRS_AT_A_TIME = 1 << 22
 
 
@@ -42,6 +41,24 @@ def choose_bands(values: int, threshold: float, recall: float = RECALL) -> BandL
     return BandLayout(values, 1)
 
 
+class CoreBands:
+    """Makes keys and groups of bands."""
+
+    rows_at_a_time = 1 << 16
+
+    def fill(
+        self, rows: NDArray[np.uint8], band_bytes: int, first: int, keys: NDArray[np.uint32]
+    ) -> None:
+        """Write the keys of rows that begin at row `first` of all."""
+        _native.band_keys(rows, band_bytes, first, keys)
+
+    def groups(
+        self, keys: NDArray[np.uint32], band: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the rows of a band whose key others have, by key and row, and their offsets."""
+        return _native.band_groups(keys, band)
+
+
 @dataclass(eq=False)
 class BandedPairs:
     """Pairs of signatures that share a band, each with the first band that they share.
@@ -59,6 +76,7 @@ class BandedPairs:
     first_new: int
     rank: NDArray[np.int64]  # order of the rows before `first_new`
     threads: int
+    maker: CoreBands = field(default_factory=CoreBands)
     large_groups: int = 0
     rows_in_large_groups: int = 0  # number of rows in large groups, once per band
     partly_paired: NDArray[np.bool_] = field(init=False)  # which rows are in a large group
@@ -70,15 +88,15 @@ class BandedPairs:
 
     def fill_keys(self, progress: Callable[[float], None]) -> None:
         """Compute the keys; `progress` gets the share that is done."""
-        count = len(self.signatures)
-        for begin in range(0, count, _ROWS_AT_A_TIME):
-            rows = np.ascontiguousarray(self.signatures[begin : begin + _ROWS_AT_A_TIME])
-            _native.band_keys(rows, self.value_bytes * self.layout.rows, begin, self.keys)
+        count, step = len(self.signatures), self.maker.rows_at_a_time
+        for begin in range(0, count, step):
+            rows = np.ascontiguousarray(self.signatures[begin : begin + step])
+            self.maker.fill(rows, self.value_bytes * self.layout.rows, begin, self.keys)
             progress(min(1.0, (begin + len(rows)) / count))
 
     def of_band(self, band: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Yield the pairs whose first common band is this one; call it for each band in turn."""
-        rows, offsets = _native.band_groups(self.keys, band)
+        rows, offsets = self.maker.groups(self.keys, band)
         sizes = np.diff(offsets)
         large = sizes > self.most
         self.large_groups += int(large.sum())

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lookalike import _native
 from lookalike.gpu.card import PIECE, Layout
 from lookalike.gpu.finding import DISTANCE, QUERY, Question
 
@@ -101,3 +102,8 @@ class FakeCard:
 
     def kernels(self, layout: Layout) -> FakeKernels:
         return FakeKernels(layout)
+
+    def band_keys(self, rows: Any, band_bytes: int, bands: int) -> Any:
+        keys = np.empty((bands, len(rows)), np.uint32)
+        _native.band_keys(rows, band_bytes, 0, keys)
+        return keys

@@ -103,7 +103,7 @@ advanced options:
   --max-pairs N        stop with an error if --pairs would get more pairs (default:
                        {DEFAULT_LIMIT:,})
   --collapse           with --exact: in --pairs, pair each copy only with the first copy
-  --device {"|".join(DEVICES)}=cpu  search pairs of simhash and topsig on the CPU or a CUDA GPU
+  --device {"|".join(DEVICES)}=cpu  search pairs of signatures on the CPU or a CUDA GPU
 """
 EXAMPLES = """\
   lookalike dedup corpus.jsonl -o unique.jsonl
