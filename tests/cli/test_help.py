@@ -7,6 +7,8 @@ import inspect
 import math
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import partial
@@ -16,7 +18,7 @@ from typing import Any
 import pytest
 
 import lookalike as la
-from lookalike.cli import COMMANDS, ORDER, full_parser, main
+from lookalike.cli import COMMANDS, ORDER, full_parser, main, overview_parser
 from lookalike.cli.commands import bench, collection
 from lookalike.cli.commands.audio import DEFAULT_COVERS, DEFAULT_INDEX
 from lookalike.cli.commands.evaluate import EXPAND, QUERIES
@@ -200,6 +202,19 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     },
 }
 """What a command uses where an option is None, that is, where the parser does not know it."""
+
+
+def test_the_overview_imports_no_command_and_says_the_same() -> None:
+    assert overview_parser().format_help() == full_parser().format_help()
+    shown = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "lookalike.cli", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout == full_parser().format_help()
+    assert "lookalike.cli.parser" in shown.stderr
+    assert "lookalike.cli.commands." not in shown.stderr
 
 
 def options(

@@ -12,6 +12,7 @@ kind ends the process at once. None of this depends on a terminal that still wor
 
 from __future__ import annotations
 
+import ast
 import gc
 import os
 import select
@@ -20,12 +21,13 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.machinery import PathFinder, SourceFileLoader
 from pkgutil import iter_modules
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from lookalike import __version__
@@ -53,6 +55,7 @@ _EXAMPLES = """\
   lookalike sign corpus.jsonl -o corpus.lookalike
   lookalike search corpus.lookalike "some text"
 """
+_OVERVIEWS: tuple[list[str], ...] = [], ["-h"], ["--help"], ["--help-all"], ["--version"]
 _REASONS = {
     signal.SIGTERM: "terminated",
     signal.SIGHUP: "terminal closed",
@@ -134,10 +137,36 @@ class _Chosen:
 
 def full_parser() -> Parser:
     """Return the parser with all its commands, which imports what each of them needs."""
-    return _parser(COMMANDS)
+    return _parser({name: _module(name) for name in COMMANDS})
 
 
-def _parser(names: Sequence[str]) -> Parser:
+def overview_parser() -> Parser:
+    """Return a parser that only shows what each command is for, without importing any."""
+    return _parser({name: _texts(name) for name in COMMANDS})
+
+
+def _module(command: str) -> Any:
+    return import_module(f"{commands.__name__}.{command}")
+
+
+def _texts(command: str) -> Any:
+    """Return the texts of a command, read from its source; without a source, its module."""
+    spec = PathFinder.find_spec(command, commands.__path__)
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
+        return _module(command)
+    source = spec.loader.get_source(command) or ""
+    return SimpleNamespace(
+        **{
+            target.id: line.value.value
+            for line in ast.parse(source).body
+            if isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant)
+            for target in line.targets
+            if isinstance(target, ast.Name)
+        }
+    )
+
+
+def _parser(modules: Mapping[str, Any]) -> Parser:
     parser = Parser(
         prog="lookalike",
         description="Find near-duplicates and nearest neighbors by binary signatures.",
@@ -145,7 +174,6 @@ def _parser(names: Sequence[str]) -> Parser:
     parser.add_argument("--version", action="version", version=f"lookalike {__version__}")
     parser.examples = _EXAMPLES
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    modules: dict[str, Any] = {name: import_module(f"{commands.__name__}.{name}") for name in names}
     for name, module in modules.items():
         made = command(
             subparsers,
@@ -167,7 +195,12 @@ def _run(given: list[str], chosen: _Chosen) -> None:
     if given[:1] == ["help"]:
         given = [*given[1:], "--help"]
     # Only the command that is asked for is imported; the others may need much.
-    parser = _parser(given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS)
+    if given[:1] and given[0] in COMMANDS:
+        parser = _parser({given[0]: _module(given[0])})
+    elif given in _OVERVIEWS:
+        parser = overview_parser()
+    else:
+        parser = full_parser()
     command = parser.parser_of(given)
     if command.has_commands and given == command.prog.split()[1:]:
         command.print_help(sys.stderr)
