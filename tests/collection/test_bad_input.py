@@ -180,7 +180,7 @@ def test_arguments(docs: la.Collection) -> None:
 
 def test_opening(tmp_path: Path) -> None:
     path = tmp_path / "docs.db"
-    with pytest.raises(la.errors.NotFoundError, match="pass a signer"):
+    with pytest.raises(la.errors.NotFoundError, match="to create one, pass purpose="):
         la.open_collection(path)
     assert not path.exists(), "looking does not make files"
     with pytest.raises(la.errors.NotFoundError, match="no file"):

@@ -159,9 +159,9 @@ def test_threads_and_batches_change_nothing(
         ("lookalike.dedup.verify", "_BYTES_AT_A_TIME", 2000),
         ("lookalike.dedup.verify", "_SORTED_AT_A_TIME", 5),
         ("lookalike.indexes.bands", "_PAIRS_AT_A_TIME", 4),
-        ("lookalike.indexes.bands", "_ROWS_AT_A_TIME", 9),
+        ("lookalike.indexes.bands", "CoreBands.rows_at_a_time", 9),
     ]:
-        monkeypatch.setattr(importlib.import_module(module), name, size)
+        monkeypatch.setattr(f"{module}.{name}", size)
     for threads in (1, 2, 5):
         for source in (texts, path):
             result = la.dedup(source, threads=threads, **options)
