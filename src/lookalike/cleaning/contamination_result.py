@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import one_of
 from lookalike.cleaning.benchmarks import Benchmark
-from lookalike.cleaning.rows import write_rows
-from lookalike.corpora import Corpus, Problems, check_table_target, write_table
+from lookalike.corpora import Corpus, Problems, check_table_target, write_source, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.writing import local_file, write_corpus
@@ -266,7 +265,7 @@ class Contamination(FoundItems, Tabular):
         if self.settings.action == "mark":
             return self.write_annotated(path, in_place=in_place)
         replaced = self.columns.text, self._replaced
-        return write_rows(
+        return write_source(
             self,
             path,
             in_place,
@@ -280,7 +279,7 @@ class Contamination(FoundItems, Tabular):
         `contaminated_by` lists items such as "gsm8k.jsonl:17, mmlu.jsonl:4". Others have none.
         """
         every = np.ones(self.document_count, np.bool_)
-        return write_rows(self, path, in_place, keep=every, added=self._added)
+        return write_source(self, path, in_place, keep=every, added=self._added)
 
     def write_hits(self, path: str | Path) -> int:
         """Write the table of documents and items; return how many rows."""

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import flag, whole_number
 from lookalike.cleaning.repeats import Removals, UnitCounts, merged_ranges
-from lookalike.cleaning.rows import write_rows
 from lookalike.cleaning.settings import UNITS, CleanSettings
-from lookalike.corpora import Corpus, check_table_target, write_table
+from lookalike.corpora import Corpus, check_table_target, write_source, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.writing import local_file
@@ -245,7 +244,7 @@ class CleanResult(CleanedTexts, Tabular):
             in_place: Whether a file that the source is read from may be replaced.
         """
         replaced = self.columns.text, self._replaced
-        return write_rows(self, path, in_place, keep=self.keep, replaced=replaced)
+        return write_source(self, path, in_place, keep=self.keep, replaced=replaced)
 
     def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
         """Write every document unchanged, with columns that say what would be removed.
@@ -254,7 +253,7 @@ class CleanResult(CleanedTexts, Tabular):
         `kept` is false for a document that would be dropped.
         """
         every = np.ones(len(self.documents), np.bool_)
-        return write_rows(self, path, in_place, keep=every, added=self._added)
+        return write_source(self, path, in_place, keep=every, added=self._added)
 
     def write_removed(self, path: str | Path, *, with_text: bool = False) -> int:
         """Write the table of removed ranges, with their texts if asked; return how many."""

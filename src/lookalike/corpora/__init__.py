@@ -3,7 +3,13 @@
 from lookalike.corpora.base import Corpus, Problems
 from lookalike.corpora.formats import FORMATS, Format, format_of
 from lookalike.corpora.opening import open_corpus
-from lookalike.corpora.writing import check_table_target, check_target, write_corpus, write_table
+from lookalike.corpora.writing import (
+    check_table_target,
+    check_target,
+    write_corpus,
+    write_source,
+    write_table,
+)
 
 __all__ = [
     "FORMATS",
@@ -15,5 +21,6 @@ __all__ = [
     "format_of",
     "open_corpus",
     "write_corpus",
+    "write_source",
     "write_table",
 ]

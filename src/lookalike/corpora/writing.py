@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import file_path, is_address
-from lookalike.corpora.base import Added, Corpus, KeptRows, Problems, Replaced, Rows, pa
+from lookalike.checks import file_path, flag, is_address
+from lookalike.corpora.base import Added, Corpus, KeptRows, Problems, Replaced, Rows, limited, pa
 from lookalike.corpora.columns import unfiltered
 from lookalike.corpora.encodings import UTF8, Encodings
 from lookalike.corpora.formats import (
@@ -40,6 +41,41 @@ from lookalike.storage.files import (
 )
 
 _PREFIX = "lookalike-rows-"
+
+
+class _Read(Protocol):
+    """A result of a job that knows the corpus it has read."""
+
+    @property
+    def source(self) -> Corpus: ...
+    @property
+    def source_identity(self) -> list[Any] | None: ...
+    @property
+    def skip_bad(self) -> bool: ...
+    @property
+    def limits(self) -> tuple[int | None, int | None]: ...
+
+
+def write_source(read: _Read, path: Any, in_place: bool, **rows: Any) -> int:
+    """Write rows of the corpus of a result; `rows` are those of `write_corpus`.
+
+    The corpus must be unchanged since it was read, also after its rows were copied.
+    """
+    if isinstance(path, io.TextIOBase):
+        raise ArgumentError("path is a stream of text; expected one of bytes, such as its buffer")
+    opened: AbstractContextManager[Any] = (
+        nullcontext(path) if hasattr(path, "write") else local_file(path, read.source)
+    )
+    with opened as target, limited(*read.limits):
+        read.source.check_identity(read.source_identity)
+        return write_corpus(
+            read.source,
+            target,
+            skip_bad=read.skip_bad,
+            identity=read.source_identity,
+            in_place=flag("in_place", in_place),
+            **rows,
+        )
 
 
 def write_corpus(

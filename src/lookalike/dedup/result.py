@@ -388,7 +388,7 @@ class RowsResult(DedupResult):
                 s3://bucket/unique.jsonl, or a stream of bytes, which gets the format of the source.
             in_place: Whether a file that the source is read from may be replaced.
         """
-        return write.write_rows(self, path, in_place=flag("in_place", in_place))
+        return write.write_rows(self, path, in_place)
 
     def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
         """Write every row with `group_id`, `duplicate_of` and `similarity` added.
@@ -397,7 +397,7 @@ class RowsResult(DedupResult):
         `duplicate_of` is the id of the kept row that replaces a dropped one, and `similarity` that
         of the two; both are null for kept rows.
         """
-        return write.write_rows(self, path, in_place=flag("in_place", in_place), annotated=True)
+        return write.write_rows(self, path, in_place, annotated=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -5,23 +5,20 @@ Rows of a corpus are written as they were read; files such as images are listed 
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora import Problems, check_table_target, format_of, write_corpus, write_table
+from lookalike.corpora import Problems, check_table_target, format_of, write_source, write_table
 from lookalike.corpora.base import BATCH_ROWS, KeptRows, arrow_positions, limited, pa
 from lookalike.corpora.columns import unfiltered
 from lookalike.corpora.formats import is_table
-from lookalike.corpora.writing import local_file
 from lookalike.dedup.pairs import (
     Ints,
     VerifiedPairs,
@@ -45,36 +42,13 @@ IdOf = Callable[[int], str | int]
 _ENDINGS = ".txt, .jsonl, .json, .csv, .tsv or .parquet"
 
 
-def write_rows(
-    result: RowsResult,
-    path: str | Path | BinaryIO,
-    *,
-    in_place: bool = False,
-    annotated: bool = False,
-) -> int:
-    """Write the kept rows, or all rows with what was found.
-
-    The source must be unchanged since it was read, also after its rows were copied.
-    """
-    rows: dict[str, Any] = {"keep": result.keep}
-    if annotated:
-        added = _added(result, ("group_id", "duplicate_of", "similarity"))
-        rows = {"keep": np.ones(len(result.keep), bool), "added": added}
-    if isinstance(path, io.TextIOBase):
-        raise ArgumentError("path is a stream of text; expected one of bytes, such as its buffer")
-    opened: AbstractContextManager[Any] = (
-        nullcontext(path) if hasattr(path, "write") else local_file(path, result.source)
-    )
-    with opened as target, limited(*result.limits):
-        result.source.check_identity(result.source_identity)
-        return write_corpus(
-            result.source,
-            target,
-            skip_bad=result.skip_bad,
-            identity=result.source_identity,
-            in_place=in_place,
-            **rows,
-        )
+def write_rows(result: RowsResult, path: Any, in_place: bool, *, annotated: bool = False) -> int:
+    """Write the kept rows, or all rows with what was found."""
+    if not annotated:
+        return write_source(result, path, in_place, keep=result.keep)
+    added = _added(result, ("group_id", "duplicate_of", "similarity"))
+    every = np.ones(len(result.keep), np.bool_)
+    return write_source(result, path, in_place, keep=every, added=added)
 
 
 def annotated_batches(result: RowsResult) -> Iterator[Any]:
