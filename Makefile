@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: demo demo-spark dev test test-arm crash check docs bench papers wheel format clean java chromium aarch64 FORCE
+.PHONY: demo demo-spark dev test test-arm crash check docs bench figures papers wheel format clean java chromium aarch64 FORCE
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
@@ -64,6 +64,10 @@ docs: $(VENV)/package $(VENV)/docs
 
 bench: $(VENV)/package $(VENV)/bench java
 	$(BIN)/python -m benchmarks
+
+# Writes what `make bench` measured into README.md and docs.
+figures: $(VENV)/package
+	$(BIN)/python -m benchmarks.figures
 
 # SCALE=paper for the papers' own sizes; LOOKALIKE_DATA names the folder with the texts.
 papers: $(VENV)/package $(VENV)/papers

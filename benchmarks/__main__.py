@@ -15,7 +15,7 @@ from benchmarks.harness import Result, Verdict, WrongAnswerError
 from benchmarks.importing import NAME as IMPORT
 from benchmarks.importing import judge_import
 from benchmarks.machine import describe_machine
-from benchmarks.report import case_table, gate_table, machine_lines, write_json
+from benchmarks.report import RESULTS, case_table, gate_table, machine_lines, write_json
 from benchmarks.scan.cases import QUICK_FRACTION, Plan, plans
 from benchmarks.signing.cases import CASES as SIGNING
 from benchmarks.signing.cases import COUNT, run_signing
@@ -25,8 +25,6 @@ from benchmarks.signing.memory import judge_memory
 from benchmarks.signing.throughput import throughput_table
 from benchmarks.suites import SUITES, finish
 from lookalike.checks import thread_count
-
-RESULTS = Path(__file__).parent / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,18 +50,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if scans or with_import:
             results, verdicts = scan(scans, with_import, quick=options.quick)
-            write_json(options.output / "scan.json", machine, results, verdicts)
+            tables = {result.name: case_table(result) for result in results}
+            write_json(options.output / "scan.json", machine, results, verdicts, tables)
             gates += verdicts
         if signings or with_memory:
             origin, results, verdicts = sign(
                 signings, with_memory, options.data, quick=options.quick
             )
             described = {**machine, "documents": origin}
-            write_json(options.output / "signing.json", described, results, verdicts)
+            tables = {result.name: throughput_table(result) for result in results}
+            write_json(options.output / "signing.json", described, results, verdicts, tables)
             gates += verdicts
         for suite, names in others:
-            results, verdicts = suite.measure(names, options)
-            write_json(options.output / suite.file, machine, results, verdicts)
+            results, verdicts, tables = suite.measure(names, options)
+            write_json(options.output / suite.file, machine, results, verdicts, tables)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -167,10 +167,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--output",
         metavar="FOLDER",
         type=Path,
-        default=RESULTS,
-        help="where to write scan.json and the others (default: benchmarks/results)",
+        help="where to write scan.json and the others (default: benchmarks/results, or "
+        "benchmarks/results/quick)",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.output is None:
+        options.output = RESULTS / "quick" if options.quick else RESULTS
+    return options
 
 
 def number_of_threads(text: str) -> int:

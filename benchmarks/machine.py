@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from datetime import date
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -39,6 +40,7 @@ def describe_machine() -> dict[str, Any]:
     """Return processor, kernel, versions, and the speed of reading memory, in plain values."""
     cores = thread_count(None)
     return {
+        "measured": date.today().isoformat(),
         "processor": _processor(),
         "cores": cores,
         "kernel": next(kernel.name for kernel in la.signatures.kernels() if kernel.active),

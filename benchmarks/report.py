@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any
 
 from benchmarks.harness import Result, Verdict
 
-__all__ = ["case_table", "gate_table", "machine_lines", "summary_table", "write_json"]
+__all__ = ["RESULTS", "case_table", "gate_table", "machine_lines", "summary_table", "write_json"]
+
+RESULTS = Path(__file__).parent / "results"
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -83,12 +85,17 @@ def gate_table(verdicts: Sequence[Verdict]) -> str:
 
 
 def write_json(
-    path: Path, machine: dict[str, Any], results: Sequence[Result], verdicts: Sequence[Verdict]
+    path: Path,
+    machine: dict[str, Any],
+    results: Sequence[Result],
+    verdicts: Sequence[Verdict],
+    tables: Mapping[str, str] | None = None,
 ) -> None:
-    """Write all that was measured, in seconds; makes the folder if need be."""
-    cases = [asdict(result) for result in results]
-    for case in cases:
-        del case["verdicts"]  # they are among the gates
+    """Write all that was measured, in seconds, and the table of each case.
+
+    Makes the folder if it does not exist.
+    """
+    cases = [{**asdict(result), "table": (tables or {}).get(result.name)} for result in results]
     content = {
         "machine": machine,
         "gates": [asdict(verdict) for verdict in verdicts],

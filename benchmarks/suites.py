@@ -66,17 +66,19 @@ class Suite:
 
     def measure(
         self, names: Sequence[str], options: Namespace
-    ) -> tuple[list[Result], list[Verdict]]:
-        """Run these cases and print what they show."""
+    ) -> tuple[list[Result], list[Verdict], dict[str, str]]:
+        """Run these cases and print what they show; also return the table of each case."""
         given = [getattr(options, name) for name in self.takes]
-        results = []
+        results: list[Result] = []
+        tables = dict[str, str]()
         for result in self.run(names, *given, part=QUICK_FRACTION if options.quick else 1):
             results.append(result)
             if not self.together:
-                print(f"\n{self.table(result)}", flush=True)
+                tables[result.name] = self.table(result)
+                print(f"\n{tables[result.name]}", flush=True)
         if self.together:
             print(f"\n{self.table(results)}", flush=True)
-        return results, finish(results, quick=options.quick, summary=False)
+        return results, finish(results, quick=options.quick, summary=False), tables
 
 
 def _with(names: Iterable[str]) -> Callable[[str], list[str]]:
