@@ -22,7 +22,7 @@ from benchmarks.signing.cases import COUNT, run_signing
 from benchmarks.signing.documents import FILE, read_documents
 from benchmarks.signing.memory import NAME as MEMORY
 from benchmarks.signing.memory import judge_memory
-from benchmarks.signing.throughput import throughput_table
+from benchmarks.signing.throughput import ThroughputResult, throughput_table
 from benchmarks.suites import SUITES, finish
 from lookalike.checks import thread_count
 
@@ -54,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             write_json(options.output / "scan.json", machine, results, verdicts, tables)
             gates += verdicts
         if signings or with_memory:
-            origin, results, verdicts = sign(
+            origin, signed, verdicts = sign(
                 signings, with_memory, options.data, quick=options.quick
             )
             described = {**machine, "documents": origin}
-            tables = {result.name: throughput_table(result) for result in results}
-            write_json(options.output / "signing.json", described, results, verdicts, tables)
+            tables = {result.name: throughput_table(result) for result in signed}
+            write_json(options.output / "signing.json", described, signed, verdicts, tables)
             gates += verdicts
         for suite, names in others:
             results, verdicts, tables = suite.measure(names, options)
@@ -90,9 +90,9 @@ def scan(
 
 def sign(
     selected: Sequence[str], with_memory: bool, folder: Path | None, *, quick: bool
-) -> tuple[str, list[Result], list[Verdict]]:
+) -> tuple[str, list[ThroughputResult], list[Verdict]]:
     """Run the benchmark of signing; also return what the documents are."""
-    results: list[Result] = []
+    results: list[ThroughputResult] = []
     origin = "made-up text for memory only"
     if selected:
         documents = read_documents(folder, COUNT // QUICK_FRACTION if quick else COUNT)

@@ -166,7 +166,7 @@ def run(world: World) -> Iterator[Section]:
         "The paper's has 92 GB of signatures (64 GB of bits) and 84 GB of lists; ours has "
         f"{PAPER_COUNT * BITS // 8 / 1e9:.0f} GB and "
         f"{memory / 1e3 - PAPER_COUNT * BITS // 8 / 1e9:.0f} GB. The CDR depends on the "
-        "collection, in the paper and here.{_large_text(large)}",
+        f"collection, in the paper and here.{_large_text(large)}",
         (
             "signatures, slice bits",
             "MB",
