@@ -17,9 +17,8 @@ struct StepCosts {
     double scanned_byte = 0.0145;  // the same of a whole collection, where many queries share it
     double read_byte = 0.034;      // of what no cache holds, read in order
     double posting = 1.8;          // an entry of a list, added to a score
-    double raising = 3;            // the same if the score is not 0, which is looked at first
     double slices_at_once =
-        0.08;             // a slice of a candidate, compared with the query's beside others
+        0.14;             // a slice of a candidate, compared with the query's beside others
     double slice = 1.5;   // of a candidate, compared with the query's
     double list = 70;     // of a search within a radius, put in order and gone through
     double row = 13;      // of such a list, compared

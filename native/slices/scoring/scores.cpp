@@ -18,6 +18,8 @@ constexpr std::size_t kAhead = 32;
 
 constexpr std::size_t kScored = 256 << 10;    // postings that are worth a second thread
 constexpr std::size_t kComparedApart = 4096;  // candidates that are worth a second thread
+constexpr std::size_t kBlocks = 16;           // of so many rows of a table make a part
+constexpr std::size_t kTogether = 1024;       // candidates that are compared at once, or more
 
 // Above this share of candidates, reading all signatures in the order they lie in is quicker.
 constexpr double kReadInOrder = 0.3;
@@ -35,10 +37,9 @@ class ListScorer {
     }
 
     // Adds the lists of a range of positions whose values differ in `from` to `to` bits from the
-    // query's. Rows without a score yet are passed over unless `admitting`.
-    void add(std::size_t from, std::size_t to, std::size_t first_position, std::size_t end_position,
-             bool admitting) {
-        admitting_ = admitting;
+    // query's.
+    void add(std::size_t from, std::size_t to, std::size_t first_position,
+             std::size_t end_position) {
         for (std::size_t ones = from; ones <= to; ++ones)
             for (std::size_t position = first_position; position < end_position; ++position) {
                 const std::size_t width = query_.slicing.width(position);
@@ -158,10 +159,7 @@ class ListScorer {
             largest = std::max(largest, rows[at]);
         if (count != 0 && largest >= lists_.count)
             throw CorruptLists();
-        if (admitting_)
-            scores_.add(rows, count, amount_);
-        else
-            scores_.add_where_scored(rows, count, amount_);
+        scores_.add(rows, count, amount_);
     }
 
     const SliceLists<Row>& lists_;
@@ -169,7 +167,6 @@ class ListScorer {
     const Neighborhood& near_;
     ScoreTable& scores_;
     const Row* end_of_rows_;
-    bool admitting_ = true;
     std::uint32_t amount_ = 0;
     Span spans_[kSpans];
     std::size_t count_ = 0;
@@ -178,17 +175,17 @@ class ListScorer {
 };
 
 // Adds the lists whose values differ in `from` to `to` bits, shared among threads: each adds up
-// positions of its own. Rows without a score yet are passed over unless `admitting`.
+// positions of its own.
 template <class Row>
 void add_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighborhood& near,
-               std::size_t from, std::size_t to, bool admitting, std::size_t threads,
+               std::size_t from, std::size_t to, std::size_t threads,
                const bits::Checkpoint& checkpoint, ScoreTable& table, Counters& counters) {
     const std::size_t positions = query.slicing.count();
     const double expected = postings_expected(query.slicing, lists.count, to);
     threads = std::min({threads, positions, static_cast<std::size_t>(expected / kScored) + 1});
     if (threads == 1) {
         ListScorer<Row> scorer(lists, query, near, table);
-        scorer.add(from, to, 0, positions, admitting);
+        scorer.add(from, to, 0, positions);
         counters.postings += scorer.postings;
         return;
     }
@@ -198,8 +195,7 @@ void add_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Nei
     bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t part) {
         ScoreTable& own = part == 0 ? table : parts[part - 1].begin_table(lists.count);
         ListScorer<Row> scorer(lists, query, near, own);
-        scorer.add(from, to, positions * part / threads, positions * (part + 1) / threads,
-                   part != 0 || admitting);
+        scorer.add(from, to, positions * part / threads, positions * (part + 1) / threads);
         postings += scorer.postings;
     });
     // Which are put together by rows, again shared among threads.
@@ -208,15 +204,25 @@ void add_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Nei
         const auto begin = lists.count * share / threads;
         const auto end = lists.count * (share + 1) / threads;
         for (std::size_t part = 0; part < parts.size(); ++part)
-            table.take_rows(parts[part].table(), !admitting, begin, end,
-                            left[part * threads + share]);
+            table.take_rows(parts[part].table(), begin, end, left[part * threads + share]);
     });
     for (std::size_t part = 0; part < parts.size(); ++part) {
         for (std::size_t share = 0; share < threads; ++share)
-            table.take_rest(parts[part].table(), !admitting, left[part * threads + share]);
+            table.take_rest(parts[part].table(), left[part * threads + share]);
         parts[part].was_emptied();
     }
     counters.postings += postings;
+}
+
+// Adds the lists whose values differ in more than `admit` bits to rows that have a score.
+template <class Row>
+void add_to_candidates(const SliceLists<Row>& lists, const SlicedQuery& query,
+                       const Neighborhood& near, std::size_t admit, std::size_t expand,
+                       std::size_t threads, const bits::Checkpoint& checkpoint, ScoreTable& table,
+                       Counters& counters) {
+    table.admit();
+    add_lists(lists, query, near, admit + 1, expand, threads, checkpoint, table, counters);
+    table.leave_admitted();
 }
 
 template <class Row>
@@ -224,10 +230,10 @@ void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const N
                  const NearestSettings& settings, std::size_t threads,
                  const bits::Checkpoint& checkpoint, ScoreTable& table, Counters& counters) {
     const std::size_t admit = std::min(settings.admit, settings.expand);
-    add_lists(lists, query, near, 0, admit, true, threads, checkpoint, table, counters);
+    add_lists(lists, query, near, 0, admit, threads, checkpoint, table, counters);
     if (admit < settings.expand)
-        add_lists(lists, query, near, admit + 1, settings.expand, false, threads, checkpoint, table,
-                  counters);
+        add_to_candidates(lists, query, near, admit, settings.expand, threads, checkpoint, table,
+                          counters);
     counters.lists += lists_read(query.slicing, near, settings.expand);
 }
 
@@ -307,7 +313,8 @@ double rest_by_lists(const Slicing& slicing, std::size_t rows, const NearestSett
                  lists_near(slicing.width(position), settings.admit);
     const double postings = postings_expected(slicing, rows, settings.expand) -
                             postings_expected(slicing, rows, settings.admit);
-    return lists * kUsualCosts.look_up() + skew * postings * kUsualCosts.raising;
+    const double tables = 2 * kUsualCosts.read_byte * static_cast<double>(rows);  // see `admit`
+    return lists * kUsualCosts.look_up() + skew * postings * kUsualCosts.posting + tables;
 }
 
 // What comparing all slices of candidates costs instead. Where many rows are candidates, signatures
@@ -327,7 +334,7 @@ double rest_by_slices(const Slicing& slicing, std::size_t rows, double candidate
         static_cast<double>(slicing.count()) *
         (score_loops().compares_at_once(shape) ? kUsualCosts.slices_at_once : kUsualCosts.slice);
     const double read = kUsualCosts.read_byte * static_cast<double>(bytes);
-    return std::min(candidates * (kUsualCosts.compare(bytes) + slices),
+    return std::min(candidates * std::max(kUsualCosts.compare(bytes), slices),
                     static_cast<double>(rows) * std::max(read, slices));
 }
 
@@ -408,8 +415,8 @@ void score_rest(const Segment& segment, const SlicedQuery& query, const Neighbor
         }
         const auto add = [&](const auto& lists) {
             if constexpr (!std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)
-                add_lists(lists, query, near, settings.admit + 1, settings.expand, false, threads,
-                          checkpoint, scores.table(), counters);
+                add_to_candidates(lists, query, near, settings.admit, settings.expand, threads,
+                                  checkpoint, scores.table(), counters);
         };
         std::visit(add, segment.lists);
         counters.lists +=
@@ -420,36 +427,52 @@ void score_rest(const Segment& segment, const SlicedQuery& query, const Neighbor
     const auto compare = [&](const std::uint64_t* rows, std::size_t count, std::uint32_t* amounts) {
         score_loops().compare_slices(collection.data, flips.compared(), rows, count, amounts);
     };
-    // A part at a time, so that its rows, amounts and scores stay in the first-level cache.
-    const std::size_t all = scores.dense() ? scores.table().rows() : scores.list().size();
-    const std::size_t parts = (all + kComparedApart - 1) / kComparedApart;
+    const bool dense = scores.dense();
+    const std::size_t all = dense ? scores.table().rows() : scores.list().size();
+    const std::size_t in_part = kComparedApart * (dense ? kBlocks : 1);
+    const std::size_t parts = (all + in_part - 1) / in_part;
     std::vector<std::vector<ScoredRow>> left(parts);
     const auto complete = [&](std::size_t, std::size_t part) {
-        const std::size_t begin = part * kComparedApart;
-        const std::size_t size = std::min(kComparedApart, all - begin);
-        std::uint64_t rows[kComparedApart];
-        std::uint32_t amounts[kComparedApart];
-        if (scores.dense()) {
-            const std::uint8_t* const low = scores.table().low() + begin;
-            std::size_t found = score_loops().count_from(low, size, 1);
-            if (static_cast<double>(found) > kReadInOrder * static_cast<double>(size)) {
-                std::iota(rows, rows + size, std::uint64_t{begin});
-                found = size;
-            } else {
-                score_loops().collect(low, size, 1, rows);
-                for (std::size_t at = 0; at < found; ++at)
-                    rows[at] += begin;
-            }
-            compare(rows, found, amounts);
-            scores.table().raise_each(rows, amounts, found, left[part]);
+        std::uint64_t rows[kComparedApart + kTogether];
+        std::uint32_t amounts[kComparedApart + kTogether];
+        const std::size_t begin = part * in_part, end = std::min(begin + in_part, all);
+        if (!dense) {
+            const std::span<ScoredRow> listed =
+                scores.changeable_list().subspan(begin, end - begin);
+            for (std::size_t at = 0; at < listed.size(); ++at)
+                rows[at] = listed[at].row;
+            compare(rows, listed.size(), amounts);
+            for (std::size_t at = 0; at < listed.size(); ++at)
+                listed[at].score += amounts[at];
             return;
         }
-        const std::span<ScoredRow> listed = scores.changeable_list().subspan(begin, size);
-        for (std::size_t at = 0; at < size; ++at)
-            rows[at] = listed[at].row;
-        compare(rows, size, amounts);
-        for (std::size_t at = 0; at < size; ++at)
-            listed[at].score += amounts[at];
+        // Candidates of some blocks together: signatures are asked for ahead, but not beyond a
+        // call.
+        std::size_t held = 0;
+        const auto raise = [&] {
+            compare(rows, held, amounts);
+            scores.table().raise_each(rows, amounts, held, left[part]);
+            held = 0;
+        };
+        for (std::size_t block = begin; block < end; block += kComparedApart) {
+            const std::size_t size = std::min(kComparedApart, end - block);
+            const std::uint8_t* const low = scores.table().low() + block;
+            const std::size_t found = score_loops().count_from(low, size, 1);
+            if (static_cast<double>(found) > kReadInOrder * static_cast<double>(size)) {
+                raise();
+                std::iota(rows, rows + size, std::uint64_t{block});
+                held = size;
+                raise();
+                continue;
+            }
+            score_loops().collect(low, size, 1, rows + held);
+            for (std::size_t at = held; at < held + found; ++at)
+                rows[at] += block;
+            held += found;
+            if (held >= kTogether)
+                raise();
+        }
+        raise();
     };
     bits::share_out(parts, std::min(threads, parts), checkpoint, complete);
     for (const std::vector<ScoredRow>& part : left)

@@ -83,24 +83,6 @@ class ScoreTable {
             add_to(low, rows[at], amount);
     }
 
-    // The same for rows that have a score already. Which they are cannot be foreseen, so they are
-    // set apart without a branch; others are looked at, but not written to.
-    template <class Row>
-    void add_where_scored(const Row* rows, std::size_t count, std::uint32_t amount) {
-        std::uint8_t* const low = low_.data();
-        Row scored[kSetApart];
-        for (std::size_t begin = 0; begin < count; begin += kSetApart) {
-            const std::size_t end = std::min(begin + kSetApart, count);
-            std::size_t found = 0;
-            for (std::size_t at = begin; at < end; ++at) {
-                scored[found] = rows[at];
-                found += low[rows[at]] != 0 ? 1 : 0;
-            }
-            for (std::size_t at = 0; at < found; ++at)
-                add_to(low, scored[at], amount);
-        }
-    }
-
     // Adds an amount to each of these rows that has a score already, unless that would carry: then
     // both are appended to `left`. Several threads may do so at a time, each with rows of its own.
     void raise_each(const std::uint64_t* rows, const std::uint32_t* amounts, std::size_t count,
@@ -130,32 +112,44 @@ class ScoreTable {
             add_to(low, row_of(keys[at]), amount_of(keys[at]));
     }
 
-    // Adds the scores of rows from `begin` to `end` of another table, which are 0 afterwards;
-    // `only_scored`: where there is a score already. Several threads may do so at a time, each with
-    // rows of its own. Rows that would carry are left as they are, and appended to `left`.
-    void take_rows(ScoreTable& other, bool only_scored, std::size_t begin, std::size_t end,
+    // What is added later to rows that have no score yet goes again with `leave_admitted`. Which
+    // they are cannot be foreseen: adding to all and clearing some takes less than looking first.
+    void admit() { admitted_.assign(low_.data(), low_.data() + rows_); }
+
+    void leave_admitted() {
+        std::size_t row = 0;
+        for (; row + kTaken <= rows_; row += kTaken)
+            leave_block(low_.data() + row, admitted_.data() + row, kTaken);
+        leave_block(low_.data() + row, admitted_.data() + row, rows_ - row);
+        std::erase_if(overflowed_, [&](std::uint64_t one) {
+            if (is_zero(one))
+                high_[one] = 0;
+            return is_zero(one);
+        });
+    }
+
+    // Adds the scores of rows from `begin` to `end` of another table, which are 0 afterwards.
+    // Several threads may do so at a time, each with rows of its own. Rows that would carry are
+    // left as they are, and appended to `left`.
+    void take_rows(ScoreTable& other, std::size_t begin, std::size_t end,
                    std::vector<std::uint64_t>& left) {
         for (; begin < end; begin += kTaken) {
             const std::size_t size = std::min(kTaken, end - begin);
-            std::uint8_t* const to = low_.data() + begin;
-            std::uint8_t* const from = other.low_.data() + begin;
-            if (!(only_scored ? take_block<true>(to, from, size)
-                              : take_block<false>(to, from, size)))
+            if (!take_block(low_.data() + begin, other.low_.data() + begin, size))
                 for (std::size_t at = 0; at < size; ++at)
                     left.push_back(begin + at);
         }
     }
 
     // The rest of another table: the rows left by `take_rows`, and carries. It is all 0 then.
-    void take_rest(ScoreTable& other, bool only_scored, const std::vector<std::uint64_t>& left) {
+    void take_rest(ScoreTable& other, const std::vector<std::uint64_t>& left) {
         for (const std::uint64_t row : left) {
-            if (other.low_[row] != 0 && (!only_scored || low_[row] != 0))
+            if (other.low_[row] != 0)
                 add_to(low_.data(), row, other.low_[row]);
             other.low_[row] = 0;
         }
         for (const std::uint64_t row : other.overflowed_) {
-            if (!only_scored || low_[row] != 0)
-                carry(row, other.high_[row]);
+            carry(row, other.high_[row]);
             other.high_[row] = 0;
         }
         other.overflowed_.clear();
@@ -173,23 +167,27 @@ class ScoreTable {
     // 0, which would look like no score.
     static constexpr std::uint32_t kCarry = 255;
 
-    static constexpr std::size_t kTaken = 64;       // rows at a time
-    static constexpr std::size_t kSetApart = 1024;  // rows at a time
+    static constexpr std::size_t kTaken = 64;  // rows at a time
 
     // Adds bytes, and clears those that were added, if no sum is more than a byte holds.
-    template <bool only_scored>
     static bool take_block(std::uint8_t* to, std::uint8_t* from, std::size_t size) {
         std::uint8_t sums[kTaken] = {}, over = 0;
         for (std::size_t at = 0; at < size; ++at) {
-            const std::uint8_t more = only_scored && to[at] == 0 ? 0 : from[at];
-            sums[at] = static_cast<std::uint8_t>(to[at] + more);
-            over = static_cast<std::uint8_t>(over | (sums[at] < more));
+            sums[at] = static_cast<std::uint8_t>(to[at] + from[at]);
+            over = static_cast<std::uint8_t>(over | (sums[at] < from[at]));
         }
         if (over != 0)
             return false;
         std::copy_n(sums, size, to);
         std::fill_n(from, size, std::uint8_t{0});
         return true;
+    }
+
+    [[gnu::always_inline]] static void leave_block(std::uint8_t* __restrict low,
+                                                   const std::uint8_t* __restrict admitted,
+                                                   std::size_t size) {
+        for (std::size_t at = 0; at < size; ++at)
+            low[at] = admitted[at] != 0 ? low[at] : std::uint8_t{0};
     }
 
     void add_to(std::uint8_t* low, std::size_t row, std::uint32_t amount) {
@@ -211,7 +209,8 @@ class ScoreTable {
 
     std::size_t rows_ = 0;
     std::vector<std::uint8_t> low_;
-    std::vector<std::uint16_t> high_;  // carries; as long as `low_` once there has been one
+    std::vector<std::uint8_t> admitted_;  // scores when `admit` was called
+    std::vector<std::uint16_t> high_;     // carries; as long as `low_` once there has been one
     std::vector<std::uint64_t> overflowed_;
 };
 

@@ -331,6 +331,26 @@ def test_scores_of_near_copies(slice_bits: int, expand: int, threads: int) -> No
                 assert list(answer) == expected
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_large_scores_of_no_candidates(kernel: str, threads: int) -> None:
+    """Further lists add more than a byte holds to rows that are no candidates; all of it goes."""
+    rng = np.random.default_rng(3)
+    base = rng.integers(0, 256, (1, 128), np.uint8)
+    far = base ^ (1 << rng.integers(0, 8, (1, 128))).astype(np.uint8)  # one bit of each slice
+    rows = np.concatenate([np.repeat(far, 700, axis=0), np.repeat(base, 30, axis=0)])
+    rows = np.concatenate([rows, rng.integers(0, 256, (30_000, 128), np.uint8)])
+    index = la.SliceIndex(rows, 8)
+    for query, first, count in ((base, 700, 30), (far, 0, 700), (base, 700, 30)):
+        settings: dict[str, Any] = {"rerank": len(rows), "threads": threads}
+        few = index.search(query, 800, expand=1, admit=0, explain=True, **settings)
+        assert few.explanation is not None
+        assert few.explanation.lists[0] == 9 * 128  # lists, not slices of candidates
+        assert few.ids[0, :count].tolist() == list(range(first, first + count))
+        assert (few.distances[0] > 128).sum() == 800 - count
+        more = index.search(query, 800, expand=1, admit=1, **settings)
+        assert (more.distances[0] <= 128).sum() == 730
+
+
 @pytest.mark.parametrize("slice_bits", [7, 8, 13, 26])
 @pytest.mark.parametrize("skewed", [False, True])
 def test_lists_that_admit_no_candidates(kernel: str, slice_bits: int, skewed: bool) -> None:
