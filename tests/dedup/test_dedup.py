@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 from dataclasses import FrozenInstanceError, fields
@@ -20,6 +21,7 @@ import lookalike as la
 from lookalike.dedup import verify
 from lookalike.dedup.job import STEPS
 from lookalike.dedup.result import TextResult
+from lookalike.indexes.bands import CoreBands
 from support.oracles import dedup as dedup_oracle
 
 WORDS = [f"w{number}" for number in range(400)]
@@ -158,9 +160,9 @@ def test_threads_and_batches_change_nothing(
         ("lookalike.dedup.verify", "_BYTES_AT_A_TIME", 2000),
         ("lookalike.dedup.verify", "_SORTED_AT_A_TIME", 5),
         ("lookalike.indexes.bands", "_PAIRS_AT_A_TIME", 4),
-        ("lookalike.indexes.bands", "CoreBands.rows_at_a_time", 9),
     ]:
-        monkeypatch.setattr(f"{module}.{name}", size)
+        monkeypatch.setattr(importlib.import_module(module), name, size)
+    monkeypatch.setattr(CoreBands, "rows_at_a_time", 9)
     for threads in (1, 2, 5):
         for source in (texts, path):
             result = la.dedup(source, threads=threads, **options)
