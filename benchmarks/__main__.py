@@ -132,8 +132,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default="",
         help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
         "plan, collection, dedup, clean, pages or import; dedup-large, clean-spans-1gb, "
-        "dedup-defaults, spark, spark-radius, indexes, indexes-real and topics only if named in "
-        "full",
+        "dedup-defaults, spark, spark-large, spark-radius, indexes, indexes-real and topics only "
+        "if named in full",
     )
     parser.add_argument(
         "--threads",

@@ -23,7 +23,8 @@ from benchmarks.report import gate_table, machine_lines, write_json
 from benchmarks.scan.cases import QUICK_FRACTION
 from benchmarks.signing.learning import NAME as LEARNING
 from benchmarks.signing.learning import run_learning
-from benchmarks.spark.cases import MLLIB_SIZE, SIZES, run_spark
+from benchmarks.spark.cases import LARGE as SPARK_LARGE
+from benchmarks.spark.cases import LARGE_SIZES, MLLIB_SIZE, SIZES, run_spark
 from benchmarks.spark.cases import NAME as SPARK
 from benchmarks.spark.radius import RADIUS, RADIUS_SIZES, run_radius
 
@@ -103,7 +104,17 @@ def on_spark(options: Namespace) -> int:
     """Measure the job on a Spark of several processes, beside the local job and MLlib."""
     part = QUICK_FRACTION if options.quick else 1
     sizes = tuple(size // part for size in SIZES)
-    return _on_spark(options, SPARK, partial(run_spark, sizes=sizes, mllib_size=MLLIB_SIZE // part))
+    run = partial(run_spark, sizes=sizes, mllib_size=MLLIB_SIZE // part, name=SPARK)
+    return _on_spark(options, SPARK, run)
+
+
+def on_spark_at_large(options: Namespace) -> int:
+    """Measure the job on Spark with up to 30 million documents."""
+    part = QUICK_FRACTION if options.quick else 1
+    sizes = tuple(size // part for size in LARGE_SIZES)
+    return _on_spark(
+        options, SPARK_LARGE, partial(run_spark, sizes=sizes, mllib_size=0, name=SPARK_LARGE)
+    )
 
 
 def on_spark_by_radius(options: Namespace) -> int:
@@ -134,6 +145,7 @@ BY_NAME = {
     TOPICS: topics,
     LEARNING: learning,
     SPARK: on_spark,
+    SPARK_LARGE: on_spark_at_large,
     RADIUS: on_spark_by_radius,
     WIDE_PAIRS: wide_pairs,
     **dict.fromkeys(INDEXES, all_indexes),

@@ -21,10 +21,13 @@ from lookalike import spark as on_spark
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
 
-__all__ = ["NAME", "run_spark"]
+__all__ = ["LARGE", "LARGE_SIZES", "NAME", "run_spark"]
 
 NAME = "spark"
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000)
+LARGE = "spark-large"
+LARGE_SIZES = (3_000_000, 10_000_000, 30_000_000)
+LOCAL_MEMORY = 8 << 30
 MLLIB_SIZE, MLLIB_SECONDS = 100_000, 900.0
 MLLIB_PARTITIONS = (4, 8, 16)
 """Of its shuffles, one after the other: what is compared is the best of them."""
@@ -53,22 +56,28 @@ class Run:
 
 
 def run_spark(
-    data: Path, cache: Path, output: Path, *, sizes: tuple[int, ...], mllib_size: int
+    data: Path, cache: Path, output: Path, *, sizes: tuple[int, ...], mllib_size: int, name: str
 ) -> list[Verdict]:
-    """Measure, print and write it; an answer that is not the local one's is an error."""
+    """Measure, print and write it; an answer that is not the local one's is an error.
+
+    MLlib is compared unless `mllib_size` is 0.
+    """
     with LoopbackSpark(workers=2, memory="2g") as cluster:
         session = cluster.session()
         _warm_up(session)
-        _run(session, write_corpus(data, cache, sizes[-1] // 4), sizes[-1] // 4, cache)
+        first = min(SIZES[-1], sizes[-1]) // 4
+        _run(session, write_corpus(data, cache, first), first, cache)
         runs = []
         for size in sizes:
             runs.append(_run(session, write_corpus(data, cache, size), size, cache))
             _tell(runs[-1])
-        compared = _beside_mllib(session, write_corpus(data, cache, mllib_size))
-    verdicts = [*_verdicts(runs), *_verdicts_of_mllib(compared)]
+        told: dict[str, Any] = {"runs": [asdict(run) for run in runs]}
+        verdicts = _verdicts(runs)
+        if mllib_size:
+            told["mllib"] = _beside_mllib(session, write_corpus(data, cache, mllib_size))
+            verdicts += _verdicts_of_mllib(told["mllib"])
     output.mkdir(parents=True, exist_ok=True)
-    told = {"runs": [asdict(run) for run in runs], "mllib": compared}
-    (output / "spark.json").write_text(json.dumps(told, indent=1))
+    (output / f"{name}.json").write_text(json.dumps(told, indent=1))
     return verdicts
 
 
@@ -86,7 +95,7 @@ def _frame(session: Any, folder: Path) -> Any:
 
 def _run(session: Any, folder: Path, size: int, cache: Path) -> Run:
     began, start = os.times(), time.perf_counter()
-    local = la.dedup(str(folder / "*.parquet"), text="text", threads=2)
+    local = la.dedup(str(folder / "*.parquet"), text="text", threads=2, memory_limit=LOCAL_MEMORY)
     ended, local_seconds = os.times(), time.perf_counter() - start
     spent = ended.user + ended.system - began.user - began.system
     before, start = cost_of(session), time.perf_counter()
