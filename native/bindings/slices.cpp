@@ -30,11 +30,7 @@ std::vector<std::size_t> widths_of(std::size_t bits, const Cut& cut) {
         return *each;
     const std::size_t slice_bits = std::get<std::size_t>(cut);
     expect(bits > 0 && slice_bits > 0, "slices of no width");
-    const search::Slicing slicing(bits, slice_bits);
-    std::vector<std::size_t> widths;
-    for (std::size_t position = 0; position < slicing.count(); ++position)
-        widths.push_back(slicing.width(position));
-    return widths;
+    return search::Slicing::equal_widths(bits, slice_bits);
 }
 
 search::Slicing slicing_of(std::size_t bits, const Cut& cut,
@@ -78,14 +74,14 @@ template <class Row>
 void use_lists(BoundSegment& self, const Cut& slice_bits, const RowArray<Row>& offsets,
                const RowArray<Row>& postings, const std::optional<SketchArray>& sketches,
                const std::optional<ValueArray>& values, std::size_t directory) {
-    const auto slicing = slicing_of(8 * self.rows.shape(1), slice_bits, directory);
+    auto slicing = slicing_of(8 * self.rows.shape(1), slice_bits, directory);
     // These come from files, which may be damaged; their values are checked as they are read.
     if (offsets.size() != slicing.lists_before(slicing.count()) ||
         postings.size() != slicing.count() * self.rows.shape(0) ||
         (sketches && (sketches->size() != postings.size() || !slicing.has_sketches())) ||
         values.has_value() == slicing.is_dense() || (values && values->size() != postings.size()))
         throw search::CorruptLists();
-    self.segment.lists = search::SliceLists<Row>{slicing,
+    self.segment.lists = search::SliceLists<Row>{std::move(slicing),
                                                  offsets.data(),
                                                  postings.data(),
                                                  self.rows.shape(0),

@@ -23,6 +23,12 @@ class Slicing {
 
     // As few slices of at most `slice_bits` bits as cover the signature, as equal as can be: the
     // first ones have w bits, the others w - 1.
+    static std::vector<std::size_t> equal_widths(std::size_t bits, std::size_t slice_bits) {
+        const std::size_t count = (bits + slice_bits - 1) / slice_bits;
+        std::vector<std::size_t> widths(count, bits / count);
+        std::fill_n(widths.begin(), bits % count, bits / count + 1);
+        return widths;
+    }
     Slicing(std::size_t bits, std::size_t slice_bits)
         : Slicing(bits, equal_widths(bits, slice_bits)) {}
 
@@ -89,13 +95,6 @@ class Slicing {
         std::size_t start, width, untold, lists_before;
         bool operator==(const Slice&) const = default;
     };
-
-    static std::vector<std::size_t> equal_widths(std::size_t bits, std::size_t slice_bits) {
-        const std::size_t count = (bits + slice_bits - 1) / slice_bits;
-        std::vector<std::size_t> widths(count, bits / count);
-        std::fill_n(widths.begin(), bits % count, bits / count + 1);
-        return widths;
-    }
 
     std::size_t bits_;
     std::size_t widest_ = 0, narrowest_ = SIZE_MAX;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple, SupportsIndex
 
 import numpy as np
@@ -58,6 +59,9 @@ class CoreAnswer:
 
 _MOST_VARIANTS = 1 << 22
 _USUAL_EXPAND = 3
+_RULES: dict[str, _native.Cull] = {
+    rule: getattr(_native.Cull, rule) for rule in ("pessimistic", "optimistic", "both")
+}
 
 
 class Settings(NamedTuple):
@@ -85,10 +89,10 @@ def search_settings(
     cull: str | None = None,
 ) -> Settings:
     """Return the options of a search for k, or raise."""
-    widest = max(_native.slice_widths(bits, slice_bits))
+    widest = _widest(bits, slice_bits)
     wide = _USUAL_EXPAND if expand is None else whole_number("expand", expand, at_least=0)
     wide = min(wide, widest)
-    lists = sum(math.comb(widest, ones) for ones in range(wide + 1))
+    lists = _lists_near(widest, wide)
     if lists > _MOST_VARIANTS:
         raise ArgumentError(
             Said("expand"),
@@ -120,18 +124,29 @@ def search_settings(
     return Settings(wide, narrow, min(best, LARGEST), or_scan, exact, explain, rule)
 
 
+@lru_cache
+def _widest(bits: int, slice_bits: Cut) -> int:
+    return max(_native.slice_widths(bits, slice_bits))
+
+
+@lru_cache
+def _lists_near(width: int, expand: int) -> int:
+    """Return the number of lists of one slice within this many bits."""
+    return sum(math.comb(width, ones) for ones in range(expand + 1))
+
+
 def _cull(cull: str | None, exact: bool) -> _native.Cull:
     """Return the rule by which candidates are chosen, or raise."""
-    rule = one_of(
-        "cull", "pessimistic" if cull is None else cull, ("pessimistic", "optimistic", "both")
-    )
-    if exact and cull is not None:
+    if cull is None:
+        return _native.Cull.pessimistic
+    rule = one_of("cull", cull, tuple(_RULES))
+    if exact:
         raise ArgumentError(
             Said("cull"),
             " chooses candidates, and an exact search compares all that may be near enough. ",
             "Leave out one of them",
         )
-    return getattr(_native.Cull, rule)  # type: ignore[no-any-return]
+    return _RULES[rule]
 
 
 def usual_compared(k: int) -> int:
