@@ -40,18 +40,18 @@ class NotMeasuredError(Exception):
 class Figures:
     """The results of the suites that were run, as they are in their files."""
 
-    suites: Mapping[str, Mapping[str, Any]]
-    """By the name of the file without its suffix."""
+    suites: Sequence[Mapping[str, Any]]
 
     @classmethod
-    def read(cls, folder: Path) -> Figures:
-        """Read all results of a folder."""
-        files = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
-        return cls({name: suite for name, suite in files.items() if "cases" in suite})
+    def read(cls, *folders: Path) -> Figures:
+        """Read all results of these folders; of a case that several have, the last one counts."""
+        paths = [path for folder in reversed(folders) for path in sorted(folder.glob("*.json"))]
+        files = [json.loads(path.read_text("utf-8")) for path in paths]
+        return cls([suite for suite in files if "cases" in suite])
 
     def text(self, case: str, *, rates: bool = False) -> str:
         """Return what a page shows of a case, as Markdown."""
-        for suite in self.suites.values():
+        for suite in self.suites:
             for one in suite["cases"]:
                 if one["name"] == case:
                     shown = _rates(one) if rates else _table(one)
@@ -140,15 +140,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "results",
         metavar="FOLDER",
-        nargs="?",
+        nargs="*",
         type=Path,
-        default=RESULTS,
-        help="what `python -m benchmarks` wrote (default: benchmarks/results)",
+        default=[RESULTS],
+        help="what `python -m benchmarks` wrote; the last folder counts (default: "
+        "benchmarks/results)",
     )
     options = parser.parse_args(arguments)
-    figures = Figures.read(options.results)
+    figures = Figures.read(*options.results)
     if not figures.suites:
-        print(f"{options.results} has no results; run `python -m benchmarks`", file=sys.stderr)
+        folders = ", ".join(map(str, options.results))
+        print(f"{folders}: no results; run `python -m benchmarks`", file=sys.stderr)
         return 2
     missing: list[str] = []
     for path in pages():

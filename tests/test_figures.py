@@ -66,6 +66,16 @@ def test_pages_show_the_results_and_keep_what_was_not_measured(results: Path) ->
     assert rewrite(written, figures, []) == written
 
 
+def test_the_last_folder_counts(results: Path, tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    later.mkdir()
+    found = json.loads((results / "jobs.json").read_text())
+    found["machine"]["measured"] = "2026-02-03"
+    (later / "jobs.json").write_text(json.dumps(found))
+    assert "2026-02-03" in Figures.read(results, later).text("jobs-small")
+    assert "2026-01-02" in Figures.read(later, results).text("jobs-small")
+
+
 def test_results_of_other_programs_are_not_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
