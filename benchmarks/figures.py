@@ -55,15 +55,21 @@ class Figures:
             for one in suite["cases"]:
                 if one["name"] == case:
                     shown = _rates(one) if rates else _table(one)
-                    return f"{shown}\n\n{_source(suite['machine'], case)}"
+                    return f"{shown}\n\n{_source(suite['machine'], one)}"
         raise NotMeasuredError(f"{case} is not among the results")
 
 
-def _source(machine: Mapping[str, Any], case: str) -> str:
+def _source(machine: Mapping[str, Any], case: Mapping[str, Any]) -> str:
+    names = " ".join(one["name"] for one in case["measurements"])
+    shown = [
+        f"{package.removesuffix('-cpu')} {version}"
+        for package, version in machine["versions"].items()
+        if package == "lookalike" or package.removesuffix("-cpu") in names
+    ]
     return (
-        f"Measured on {machine['measured']}: {machine['cores']} cores, {machine['processor']}, "
-        f"kernel `{machine['kernel']}`, load before {machine['load_average']}; "
-        f"`python -m benchmarks --only {case}`."
+        f"Measured on {machine['measured']} ({', '.join(shown)}): {machine['cores']} cores, "
+        f"{machine['processor']}, kernel `{machine['kernel']}`, load before "
+        f"{machine['load_average']}; `python -m benchmarks --only {case['name']}`."
     )
 
 

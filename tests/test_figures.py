@@ -28,6 +28,7 @@ MACHINE = {
     "cores": 2,
     "kernel": "scalar",
     "load_average": 0.25,
+    "versions": {"lookalike": "7.0", "theirs-cpu": "1.2", "unused": "3"},
 }
 
 
@@ -59,7 +60,12 @@ def test_pages_show_the_results_and_keep_what_was_not_measured(results: Path) ->
     assert "| 1. theirs / ours | >= 5 x | 4.0 x | **MISS** |" in written
     assert "| ours | 500 | 1.0 |" in written
     assert "| theirs \\| others | 125 | 4.0 |" in written
-    assert written.count("Measured on 2026-01-02: 2 cores, made-up processor") == 2
+    assert (
+        written.count(
+            "Measured on 2026-01-02 (lookalike 7.0, theirs 1.2): 2 cores, made-up processor"
+        )
+        == 2
+    )
     assert "older" not in written
     assert "as it was" in written
     assert missing == ["jobs-lost is not among the results"]
