@@ -75,8 +75,7 @@ def _clean(name: str, corpus: Corpus, place: Path) -> Result:
         found = Corpus(target).texts if number == 0 else []
         single.append(ours("--threads", "1"))
         limited.append(ours("--threads", "2", "--memory-limit", MEMORY_LIMIT))
-        if number < SLOW_ROUNDS:
-            theirs.append(_program(ARRAY, corpus.path, place / "other.jsonl", LEAST, arrays))
+        theirs.append(_program(ARRAY, corpus.path, place / "other.jsonl", LEAST, arrays))
         if number == 0:
             _check_words(name, found, arrays)
     part = len(corpus.texts) // PART_OF_SENTENCES

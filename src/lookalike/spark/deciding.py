@@ -17,9 +17,9 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.corpora.columns import Columns
-from lookalike.dedup.pairs import distinct
 from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
+from lookalike.signatures.arrays import distinct
 from lookalike.spark import resolve
 from lookalike.spark.packed import (
     Batches,

@@ -17,8 +17,9 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs import Flags, Ints, distinct
+from lookalike.dedup.pairs import Flags, Ints
 from lookalike.errors import DocumentError
+from lookalike.signatures.arrays import distinct
 from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row, runs, sql
 
 Piece = tuple[str, int, int]

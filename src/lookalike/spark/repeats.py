@@ -22,6 +22,7 @@ from lookalike.cleaning.repeats import Removals, merged_ranges
 from lookalike.cleaning.settings import BOUNDARIES, UNITS, CleanSettings
 from lookalike.corpora.base import native_documents, pa
 from lookalike.dedup.pairs import Flags, Ints
+from lookalike.signatures.arrays import distinct
 from lookalike.spark.packed import (
     PACKED,
     Batches,
@@ -446,7 +447,7 @@ def send_documents(choice: Choice, repeated: Any, batches: Batches) -> Iterator[
             records, _ = choice.records(some)
             known = repeated.value.has(plan.numbers(np.ascontiguousarray(records["first"])))
             texts = np.searchsorted(some.positions, records["document"][known])
-        at = np.unique(texts)
+        at = distinct(texts)
         if not len(at):
             continue
         ranges = some.ranges or [b""] * len(some.positions)
@@ -584,7 +585,7 @@ def _changed(some: Slice, found: Removals, number: int) -> Any:
     for name, column in zip(PIECE.names or (), found[1:], strict=True):
         pieces[name] = column
     words = some.words + np.bincount(found.documents, found.words, count).astype(np.int64)
-    at = np.unique(found.documents)
+    at = distinct(found.documents)
 
     def parts(rows: NDArray[Any], places: Ints) -> Any:
         own = [rows[places[one] : places[one + 1]].tobytes() for one in at.tolist()]

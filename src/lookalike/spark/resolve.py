@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
 from lookalike.dedup.decide import Decision, GroupChoices, decide, rank_by
-from lookalike.dedup.pairs import Floats, Ints, VerifiedPairs, distinct
+from lookalike.dedup.pairs import Floats, Ints, VerifiedPairs
 from lookalike.dedup.propose import promising
 from lookalike.dedup.rarity import FeatureWeights
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import Comparer
+from lookalike.signatures.arrays import distinct
 from lookalike.spark.collapse import EQUALS
 from lookalike.spark.packed import Batches, by_kind, bytes_of, rows_of, signatures_of, table_of
 from lookalike.spark.signing import documents_of

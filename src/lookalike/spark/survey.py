@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.decide import rank_by
-from lookalike.dedup.pairs import Ints, distinct
+from lookalike.dedup.pairs import Ints
 from lookalike.dedup.propose import LARGEST_GROUP, band_warnings, promising, row_distances
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.signatures.arrays import distinct
 from lookalike.signatures.minhash import VALUE_BYTES
 from lookalike.spark import collapse
 from lookalike.spark.bands import NEEDED, pack_pairs

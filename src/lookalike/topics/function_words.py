@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.features import Words
 from lookalike.features.stop_words import STOP_LISTS
+from lookalike.signatures.arrays import distinct
 from lookalike.topics.listed import Listed, is_among
 
 Hashes = NDArray[np.uint64]
@@ -32,7 +33,7 @@ def meaningless_words(words: Words, sample: Listed) -> Hashes:
     """Return the function words of the languages of a sample, and numbers, as hashes, ascending."""
     found = [_hashes(words, _numbers())]
     lists = [_hashes(words, tuple(sorted(one))) for one in STOP_LISTS.values()]
-    known = np.flatnonzero(is_among(sample.features, np.unique(np.concatenate(lists))))
+    known = np.flatnonzero(is_among(sample.features, distinct(np.concatenate(lists))))
     rows, features, counts = sample.rows[known], sample.features[known], sample.counts[known]
     shares = np.stack(
         [
@@ -43,13 +44,13 @@ def meaningless_words(words: Words, sample: Listed) -> Hashes:
     least = np.maximum(_LEAST_SHARE, _BESIDE_BEST * shares.max(axis=0))
     documents = np.count_nonzero(shares >= least, axis=1)
     for one, count in zip(lists, documents.tolist(), strict=True):
-        different = len(np.unique(features[is_among(features, one)]))
+        different = len(distinct(features[is_among(features, one)]))
         if count > _LEAST_DOCUMENTS * len(sample) and different >= _LEAST_WORDS:
             found.append(one)
     mixed, pairs = _digit_pairs()
-    if is_among(_hashes(words, mixed), np.unique(sample.features)).sum() >= _DUMPED * len(mixed):
+    if is_among(_hashes(words, mixed), distinct(sample.features)).sum() >= _DUMPED * len(mixed):
         found.append(_hashes(words, pairs))
-    return np.unique(np.concatenate(found))
+    return distinct(np.concatenate(found))
 
 
 @cache
@@ -72,4 +73,4 @@ def _digit_pairs() -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _hashes(words: Words, texts: tuple[str, ...]) -> Hashes:
     documents = _native.Documents.from_list(list(texts), 0)
     words.source(documents)  # which learns the stems
-    return np.unique(words._reader.extract(documents)[1])
+    return distinct(words._reader.extract(documents)[1])

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.dedup.pairs import Floats, Ints
 from lookalike.features import Words
+from lookalike.signatures.arrays import distinct
 from lookalike.topics.boilerplate import Boilerplate
 from lookalike.topics.listed import Listed, is_among, prominence
 
@@ -371,7 +372,7 @@ class _Spelling:
         offsets, hashes = self.hashes(part)
         places = np.flatnonzero(is_among(hashes, wanted))
         _, first = np.unique(hashes[places], return_index=True)
-        return np.unique(np.searchsorted(offsets, places[first], side="right") - 1)
+        return distinct(np.searchsorted(offsets, places[first], side="right") - 1)
 
     def form_counts(
         self, texts: _native.Documents, labels: Ints, forms: list[str]

@@ -26,6 +26,7 @@ from lookalike.collection.stores.schema import Numbers
 from lookalike.collection.writing import delete_duplicates
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.signatures.arrays import distinct
 
 if TYPE_CHECKING:
     from lookalike.collection.collection import Collection
@@ -93,7 +94,7 @@ def _document_pairs(
         nothing = np.empty(0, np.int64)
         return PairTable([], nothing, nothing, nothing, nothing, nothing, nothing)
     near = pairs_of_rows(table.signatures, numbers, radius, limit, False, threads, recall=recall)
-    touched = np.unique(np.concatenate([near.left, near.right]))
+    touched = distinct(np.concatenate([near.left, near.right]))
     found = _Found(view, touched if state.documents == state.signatures else numbers)
     sizes = found.sizes
     one, two = (np.searchsorted(found.numbers, side) for side in (near.left, near.right))
@@ -148,7 +149,7 @@ class _Found:
 
     def table(self, left: Numbers, right: Numbers, distances: Numbers) -> PairTable:
         """Return pairs of documents, given by the positions that `combined` returns."""
-        used = self._order[np.unique(np.concatenate([left, right]))]
+        used = self._order[distinct(np.concatenate([left, right]))]
         by_id = np.array(sorted(used.tolist(), key=self._ids.__getitem__), np.int64)
         ranks = np.empty(len(self._ids), np.int64)
         ranks[by_id] = np.arange(len(by_id))

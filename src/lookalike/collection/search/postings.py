@@ -20,6 +20,7 @@ from lookalike.collection.documents import damaged
 from lookalike.collection.stores.entries import Entries
 from lookalike.collection.stores.schema import Numbers
 from lookalike.errors import CorruptIndexError, FormatError
+from lookalike.signatures.arrays import distinct
 from lookalike.storage.container import Container, open_container, write_container
 
 MOST_QUERY_WORDS: int = _native.most_query_words
@@ -131,7 +132,7 @@ class WordIndex:
 
     def remove(self, numbers: Numbers) -> None:
         """Remove documents; raise if one is not there."""
-        segments, left = [], np.unique(numbers)
+        segments, left = [], distinct(numbers)
         for one in self._segments:
             places = np.minimum(np.searchsorted(one.numbers, left), len(one.numbers) - 1)
             there = (one.numbers[places] == left) & ~np.isin(places, one.removed)

@@ -39,6 +39,7 @@ _LINES_FOR_COLUMNS = 100
 _MOST_LEVELS = 50
 _SPACE = re.compile(r"[ \t\r\n]*")
 _ANY_JSON = json.JSONDecoder(strict=False)
+_TO_JSON = json.JSONEncoder(ensure_ascii=False).encode
 # a string, which may contain brackets, or a bracket
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
 
@@ -264,7 +265,7 @@ def extended_line(line: str, added: dict[str, Any]) -> str:
     """Return the text of a JSON object with keys added at its end; the rest is unchanged."""
     inside = line.rstrip().removesuffix("}").rstrip()
     inside = inside.removesuffix(",").rstrip()  # DuckDB takes objects that end so
-    more = json.dumps(added, ensure_ascii=False)[1:]
+    more = _TO_JSON(added)[1:]
     return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
 
 
@@ -278,7 +279,7 @@ def line_with_value(key: str, line: str, text: str) -> str:
         at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
         _, end = scan(line, at)
         if name == key:
-            parts += [line[copied:at], json.dumps(text, ensure_ascii=False)]
+            parts += [line[copied:at], _TO_JSON(text)]
             copied = end
         at = _SPACE.match(line, end).end()  # type: ignore[union-attr]
         if line[at] != ",":
