@@ -31,6 +31,15 @@ PACKAGES = (
     "gaoya",
     "datasketch",
     "PyStemmer",
+    "hnswlib",
+    "bm25s",
+    "pydivsufsort",
+    "datatrove",
+    "imagehash",
+    "pdqhash",
+    "trafilatura",
+    "scikit-learn",
+    "pyspark",
 )
 BANDWIDTH_BYTES = 256 * 2**20
 """More than caches hold."""
