@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
@@ -273,6 +273,7 @@ def _table(name: str, given: Any, hashed: bool) -> dict[int, int]:
     return table
 
 
+@lru_cache(maxsize=4)  # a job makes its signer more than once
 def _permutations(seed: int, count: int) -> tuple[list[int], list[int]]:
     """Return the factors and terms of random permutations of 32-bit numbers."""
     words = random_words(seed, count)
