@@ -61,6 +61,9 @@ TABLE_2: dict[int | None, tuple[float, float, float]] = {
 # Figure 2, as far as the text gives it: milliseconds for each expansion.
 FIGURE_2 = {3: 5.084, 4: 12.534, 5: 27.865, 8: 130.887}
 
+NOISE = 1.03
+"""Times that differ by less are taken to be equal."""
+
 
 def settings(world: World) -> Iterator[Section]:
     """Table 1: lists read up to i bits, candidates up to j, as printed and as ours."""
@@ -78,7 +81,7 @@ def settings(world: World) -> Iterator[Section]:
     )
     near = max(abs(printed[pair][1] - cdr) for pair, (_, cdr) in TABLE_1.items())
     fours = [printed[4, j][0] for j in range(4, -1, -1)]
-    falls = all(later < earlier for earlier, later in pairwise(fours))
+    falls = all(later < NOISE * earlier for earlier, later in pairwise(fours))
     slower = [
         f"({i}, {j})"
         for i, j in TABLE_1
@@ -129,8 +132,8 @@ def settings(world: World) -> Iterator[Section]:
             f"i = 4 takes {', '.join(f'{ms:.3g}' for ms in fours)} ms "
             "(paper 12.7, 11.5, 8.5, 7.3, 7.0)"
             + (". " if falls else ", which does not fall throughout. ")
-            + "Slices of candidates are compared where these are few; where they are many, all "
-            "signatures are read in order."
+            + "Slices of candidates are compared where these are few. Where they are many, the "
+            "lists of a smaller j are those of a larger one, which saves nothing."
             + (f" No faster than with a larger j: {', '.join(slower)}." if slower else ""),
         ),
     )
