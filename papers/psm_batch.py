@@ -55,7 +55,7 @@ def run(world: World) -> Iterator[Section]:
         "long as the batch. Ours puts such runs together to chunks of 128 MB, so that small "
         "batches lose less. By equations (17) and (18), blocks gain nothing from a larger batch. "
         f"By (23), the first and the last line differ {largest / batches[0]:.0f} times, divided by "
-        f"the growth of k ({flips[0]} and {flips[-1]} flips here): "
+        f"the growth of k ({flips[0]} and {flips[-1]} flips here). That is "
         f"{largest / batches[0] * flips[0] / flips[-1]:.0f} times, if chunks are as long as the "
         f"batch. Blocks got {by_batch[-1][BLOCKS] / by_batch[0][BLOCKS]:.1f} times as fast here, "
         f"flips {by_batch[-1][FLIPS_ALL] / by_batch[0][FLIPS_ALL]:.1f} times.",

@@ -239,8 +239,8 @@ def _gained(gains: dict[tuple[bool, float], tuple[float, float]]) -> Verdict:
         f"match {first:.1f}, paper 8.6), in {memory:.1f} times less memory (paper 2). But 10 "
         f"tables are {gains[False, 10.0][0]:.1f} times as fast as 4 here (paper 1.2), because "
         f"header tables replace binary search. From 2 tables to 1.06, flips lose {lost[0]:.0%} of "
-        f"their speed (paper 15%), and {lost[1]:.0%} for the first match (paper 9%): one cache "
-        "miss is most of a probe here, so that longer runs cost more.",
+        f"their speed (paper 15%), and {lost[1]:.0%} for the first match (paper 9%). One cache "
+        "miss is most of a probe here, so longer runs cost more.",
     )
 
 
