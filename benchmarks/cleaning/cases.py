@@ -108,7 +108,7 @@ def _clean(name: str, corpus: Corpus, place: Path) -> Result:
                 f"{array.times_as_long_as(measured[5]):.1f} x", None),
         at_most(f"C2. {name}: peak of memory / text", peak / size, 1.5, " x", 2),
         at_most(f"C3. {name}: peak with --memory-limit", held / 1e6, allowed, " MB", 0),
-        Verdict(f"{name}: memory that is no file / text", "informs", f"{private / size:.2f} x",
+        Verdict(f"{name}: memory beside mapped files / text", "informs", f"{private / size:.2f} x",
                 None),
         Verdict(f"{name}: peak of pydivsufsort / text", "informs",
                 f"{theirs[0]['peak'] / size:.2f} x", None),

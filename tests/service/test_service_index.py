@@ -33,6 +33,7 @@ OWN_IDS = 3 * np.arange(len(ROWS)) + 5
 INDEXES: dict[str, Any] = {
     "scan": la.ScanIndex(ROWS, ids=OWN_IDS),
     "slices": la.SliceIndex(ROWS, 16),
+    "slices of given widths": la.SliceIndex(ROWS, [32, 17]),
     "blocks": la.BlockIndex(ROWS, radius=6),
     "flips": la.FlipIndex(ROWS),
     "prefix": la.PrefixIndex(ROWS, 4),

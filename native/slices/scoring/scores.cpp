@@ -18,7 +18,7 @@ constexpr std::size_t kAhead = 32;
 
 constexpr std::size_t kScored = 256 << 10;    // postings that are worth a second thread
 constexpr std::size_t kComparedApart = 4096;  // candidates that are worth a second thread
-constexpr std::size_t kBlocks = 16;           // of so many rows of a table make a part
+constexpr std::size_t kBlocks = 16;           // of kComparedApart rows, for a thread at a time
 constexpr std::size_t kTogether = 1024;       // candidates that are compared at once, or more
 
 // Above this share of candidates, reading all signatures in the order they lie in is quicker.

@@ -174,8 +174,9 @@ class RemoteIndex(Index):
         self._takes_masks, self._bytes = bool(told["takes_masks"]), int(told["memory_bytes"])
         self.is_scored = bool(told["is_scored"])
         """Whether results have scores, as those of slice indexes do."""
-        self.slice_bits = None if told["slice_bits"] is None else int(told["slice_bits"])
-        """Width of the slices, or None."""
+        cut = told["slice_bits"]
+        self.slice_bits = tuple(map(int, cut)) if isinstance(cut, list) else cut and int(cut)
+        """Width of the slices, or the width of each, or None."""
         self._limits = {name: int(value) for name, value in told["limits"].items()}
         self._settings = {name: frozenset(told["options"][name]) for name in _ALWAYS}
         self._described = told["signer"]

@@ -36,6 +36,7 @@ from lookalike.indexes.results import (
 from lookalike.indexes.rows import Signatures
 from lookalike.indexes.segments import only_among
 from lookalike.indexes.slices.index import SliceIndex
+from lookalike.indexes.slices.lists import Cut
 from lookalike.indexes.slices.search import (
     CoreAnswer,
     Settings,
@@ -126,13 +127,13 @@ class ShardedIndex(Index):
                 f"shards have slices of {sorted(cuts, key=str)} bits; expected one width"
             )
 
-    def _slice_widths(self) -> set[int]:
+    def _slice_widths(self) -> set[Cut]:
         """Return the widths of slices in all shards that have slices."""
         widths = {getattr(shard, "slice_bits", None) for shard in self.shards}
         return {width for width in widths if width is not None}
 
     @property
-    def slice_bits(self) -> int | None:
+    def slice_bits(self) -> Cut | None:
         """Width of the slices of slice indexes, also of nested ones; None if there are none."""
         return next(iter(self._slice_widths()), None)
 
@@ -316,7 +317,7 @@ class ShardedIndex(Index):
         self,
         rows: Signatures,
         k: int,
-        slice_bits: int,
+        slice_bits: Cut,
         settings: Settings,
         among: Among,
         threads: int,

@@ -113,7 +113,7 @@ def _as_words(array: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def distinct(numbers: NDArray[_Number]) -> NDArray[_Number]:
-    """Return distinct numbers, ascending; `np.unique` takes up to a hundred times as long."""
+    """Return distinct numbers, ascending; `np.unique` hashes them, which takes much longer."""
     ascending = np.sort(numbers)
     is_first = np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
     found: NDArray[_Number] = ascending[is_first]
