@@ -270,6 +270,7 @@ NOT_RESULTS = {
     *("RunReader", "Said", "SignatureFile", "Signer", "SliceIndex", "Source", "Vocabulary"),
     *("VoteSettings", "WeightKind", "Weights", "DocumentSigner", "Lengths", "T", "FlipIndex"),
     *("SignedParts", "DocumentError", "ClusterIndex", "HashedImage", "Item", "Signatures"),
+    "Cut",  # the widths of slices
     "Changes",  # a record of what was done to files, with a journal
 }
 """Names in the annotations of what public functions return."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
@@ -213,18 +214,20 @@ def started(stack: ExitStack, paths: list[Path]) -> list[Any]:
     return found
 
 
-def after(channel: Channel, requests: int, action: Callable[[], object]) -> None:
-    """Call `action` when this number of requests were sent, just before the next one."""
-    once, count = channel.once, 0
+def after(index: Any, requests: int, action: Callable[[], object]) -> None:
+    """Call `action` when the services of an index were sent this number of requests.
 
-    def counted(*given: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count == requests + 1:
+    It is called just before the next request, whichever service is chosen for that one.
+    """
+    count = itertools.count()
+
+    def counted(once: Callable[..., Any], *given: Any) -> Any:
+        if next(count) == requests:
             action()
         return once(*given)
 
-    channel.once = counted  # type: ignore[method-assign, assignment]
+    for replica in index._replicas.all:
+        replica.channel.once = partial(counted, replica.channel.once)
 
 
 def test_eight_processes_one_killed_and_one_slow(
@@ -247,7 +250,7 @@ def test_eight_processes_one_killed_and_one_slow(
         equal(strict.search(QUERIES, 7), expected)
 
         # A copy is killed in the middle of a batch, and one of another shard stands still.
-        after(shards[4]._replicas.all[0].channel, 2, processes[4].kill)
+        after(shards[4], 2, processes[4].kill)
         os.kill(processes[5].pid, signal.SIGSTOP)
         begin = time.monotonic()
         equal(strict.search(QUERIES, 7), expected)
@@ -257,7 +260,7 @@ def test_eight_processes_one_killed_and_one_slow(
         os.kill(processes[5].pid, signal.SIGCONT)
 
         # The only service of a shard is killed in the middle of a batch.
-        after(shards[1]._replicas.all[0].channel, 2, processes[1].kill)
+        after(shards[1], 2, processes[1].kill)
         found = tolerant.search(QUERIES, 7)
         assert not found.exact and list(found.missing) == [1]
         assert urls[1] in found.missing[1]
