@@ -67,27 +67,30 @@ class Histogram {
 // A score that at least `wanted` candidates are likely to reach, and not many more: from a sample
 // of the tables, of scores up to 255.
 inline std::uint32_t likely_threshold(std::vector<SegmentScores>& scored, std::size_t wanted) {
-    constexpr std::size_t kRun = 64, kStep = 32;
-    std::vector<std::uint8_t> sample;
-    double all = 0;
+    constexpr std::size_t kRun = 64, kSampled = 8 << 10, kMostApart = 32;
+    std::vector<std::uint8_t> sample;  // of candidates; the others count, too
+    double all = 0, sampled = 0;
     for (SegmentScores& part : scored) {
         if (!part.dense()) {
             for (const ScoredRow& one : part.list())
                 sample.push_back(static_cast<std::uint8_t>(std::min(one.score, 255u)));
             all += static_cast<double>(part.list().size());
+            sampled += static_cast<double>(part.list().size());
             continue;
         }
         const ScoreTable& table = part.table();
-        const std::size_t step = table.rows() > 64 * kRun * kStep ? kRun * kStep : kRun;
-        for (std::size_t begin = 0; begin < table.rows(); begin += step)
-            sample.insert(sample.end(), table.low() + begin,
-                          table.low() + std::min(table.rows(), begin + kRun));
+        const std::size_t step =
+            kRun * std::clamp<std::size_t>(table.rows() / kSampled, 1, kMostApart);
+        for (std::size_t begin = 0; begin < table.rows(); begin += step) {
+            const std::size_t end = std::min(table.rows(), begin + kRun);
+            table.copy_candidates(begin, end, sample);
+            sampled += static_cast<double>(end - begin);
+        }
         all += static_cast<double>(table.rows());
     }
     if (sample.empty())
         return 1;
-    const double target =
-        static_cast<double>(wanted) * static_cast<double>(sample.size()) / all * 1.3 + 8;
+    const double target = static_cast<double>(wanted) * sampled / all * 1.3 + 8;
     // The largest score that `target` rows of the sample reach, by halves; 1 if fewer do.
     std::uint32_t least = 1;
     for (std::uint32_t step = 128; step != 0; step /= 2)

@@ -44,13 +44,18 @@ std::uint64_t reached(const std::uint8_t* scores, std::uint8_t least) {
 #endif
 
 std::size_t collect(const std::uint8_t* scores, std::size_t count, std::uint8_t least,
-                    std::uint64_t* places) {
+                    std::uint64_t* places, const std::uint64_t* marks) {
     std::size_t found = 0, begin = 0;
-    for (; begin + kBlock <= count; begin += kBlock)
-        for (std::uint64_t mask = reached(scores + begin, least); mask != 0; mask &= mask - 1)
+    for (; begin + kBlock <= count; begin += kBlock) {
+        std::uint64_t mask = reached(scores + begin, least);
+        if (marks != nullptr)
+            mask &= marks[begin / kBlock];
+        for (; mask != 0; mask &= mask - 1)
             places[found++] = begin + static_cast<std::size_t>(__builtin_ctzll(mask));
+    }
     for (; begin < count; ++begin)
-        if (scores[begin] >= least)
+        if (scores[begin] >= least &&
+            (marks == nullptr || (marks[begin / kBlock] >> begin % kBlock & 1) != 0))
             places[found++] = begin;
     return found;
 }
@@ -62,6 +67,19 @@ std::size_t count_from(const std::uint8_t* scores, std::size_t count, std::uint8
     for (; begin < count; ++begin)
         found += scores[begin] >= least ? 1 : 0;
     return found;
+}
+
+void mark_from(const std::uint8_t* scores, std::size_t count, std::uint8_t least,
+               std::uint64_t* marks) {
+    std::size_t begin = 0;
+    for (; begin + kBlock <= count; begin += kBlock)
+        marks[begin / kBlock] = reached(scores + begin, least);
+    if (begin == count)
+        return;
+    std::uint64_t last = 0;
+    for (std::size_t at = begin; at < count; ++at)
+        last |= std::uint64_t{scores[at] >= least} << (at - begin);
+    marks[begin / kBlock] = last;
 }
 
 // The same for sketches: a word is near if it differs in `cutoff` bits or fewer.
@@ -498,9 +516,9 @@ void compare_slices(const std::uint8_t* signatures, const ComparedSlices& query,
     each(compare_one);
 }
 
-constexpr ScoreLoops kLoops{collect,        count_from,      near_sketches, near_words,
-                            set_apart,      count_up_to,     copy_near,     keep_up_to,
-                            compare_slices, compares_at_once};
+constexpr ScoreLoops kLoops{collect,    count_from,     mark_from,       near_sketches,
+                            near_words, set_apart,      count_up_to,     copy_near,
+                            keep_up_to, compare_slices, compares_at_once};
 
 }  // namespace
 

@@ -26,11 +26,15 @@ struct ComparedSlices {
 };
 
 struct [[gnu::visibility("hidden")]] ScoreLoops {
-    // Writes the places of scores >= least, ascending, and returns how many there are.
+    // Writes the places of scores >= least, ascending, and returns how many there are. If there are
+    // marks, those whose bit is 0 are passed over; 64 scores a word.
     std::size_t (*collect)(const std::uint8_t* scores, std::size_t count, std::uint8_t least,
-                           std::uint64_t* places);
+                           std::uint64_t* places, const std::uint64_t* marks);
     // How many scores are >= least.
     std::size_t (*count_from)(const std::uint8_t* scores, std::size_t count, std::uint8_t least);
+    // Sets bit i where score i is >= least, and clears the others; 64 scores a word.
+    void (*mark_from)(const std::uint8_t* scores, std::size_t count, std::uint8_t least,
+                      std::uint64_t* marks);
     // Writes the places of sketches that differ from the query's in `cutoff` bits or fewer,
     // ascending, and returns how many there are; at most 2^32 sketches.
     std::size_t (*near_sketches)(const std::uint16_t* sketches, std::size_t count,

@@ -222,7 +222,6 @@ void add_to_candidates(const SliceLists<Row>& lists, const SlicedQuery& query,
                        Counters& counters) {
     table.admit();
     add_lists(lists, query, near, admit + 1, expand, threads, checkpoint, table, counters);
-    table.leave_admitted();
 }
 
 template <class Row>
@@ -279,10 +278,11 @@ std::int64_t SegmentScores::candidates(const Segment& segment) {
     if (!dense_)
         return static_cast<std::int64_t>(listed_);
     const ScoreTable& scores = store_->table;
-    std::size_t count = score_loops().count_from(scores.low(), scores.rows(), 1);
+    std::size_t count = scores.candidates();
     if (segment.removed != nullptr)
         for (std::size_t row = 0; row < scores.rows(); ++row)
-            count -= segment.is_removed(row) && !scores.is_zero(row) ? 1 : 0;
+            count -=
+                segment.is_removed(row) && !scores.is_zero(row) && scores.is_admitted(row) ? 1 : 0;
     return static_cast<std::int64_t>(count);
 }
 
@@ -313,7 +313,7 @@ double rest_by_lists(const Slicing& slicing, std::size_t rows, const NearestSett
                  lists_near(slicing.width(position), settings.admit);
     const double postings = postings_expected(slicing, rows, settings.expand) -
                             postings_expected(slicing, rows, settings.admit);
-    const double tables = 2 * kUsualCosts.read_byte * static_cast<double>(rows);  // see `admit`
+    const double tables = kUsualCosts.read_byte * static_cast<double>(rows);  // see `admit`
     return lists * kUsualCosts.look_up() + skew * postings * kUsualCosts.posting + tables;
 }
 
@@ -399,9 +399,8 @@ void score_rest(const Segment& segment, const SlicedQuery& query, const Neighbor
                 const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters) {
     const Slicing& slicing = query.slicing;
     const Collection& collection = segment.collection;
-    const auto candidates = static_cast<double>(
-        scores.dense() ? score_loops().count_from(scores.table().low(), scores.table().rows(), 1)
-                       : scores.list().size());
+    const auto candidates =
+        static_cast<double>(scores.dense() ? scores.table().candidates() : scores.list().size());
     const double expected = postings_expected(slicing, collection.count, settings.admit);
     const double skew = std::max(1.0, candidates / expected);
     if (rest_by_slices(slicing, collection.count, candidates) >
@@ -465,7 +464,7 @@ void score_rest(const Segment& segment, const SlicedQuery& query, const Neighbor
                 raise();
                 continue;
             }
-            score_loops().collect(low, size, 1, rows + held);
+            score_loops().collect(low, size, 1, rows + held, nullptr);
             for (std::size_t at = held; at < held + found; ++at)
                 rows[at] += block;
             held += found;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -112,20 +113,41 @@ class ScoreTable {
             add_to(low, row_of(keys[at]), amount_of(keys[at]));
     }
 
-    // What is added later to rows that have no score yet goes again with `leave_admitted`. Which
-    // they are cannot be foreseen: adding to all and clearing some takes less than looking first.
-    void admit() { admitted_.assign(low_.data(), low_.data() + rows_); }
+    // Rows that have no score yet are no candidates from now on, whatever is added to them. Which
+    // they are cannot be foreseen: adding to all takes less than looking first.
+    void admit() {
+        admitted_.resize((rows_ + 63) / 64);
+        score_loops().mark_from(low_.data(), rows_, 1, admitted_.data());
+        all_admitted_ = false;
+    }
 
-    void leave_admitted() {
-        std::size_t row = 0;
-        for (; row + kTaken <= rows_; row += kTaken)
-            leave_block(low_.data() + row, admitted_.data() + row, kTaken);
-        leave_block(low_.data() + row, admitted_.data() + row, rows_ - row);
-        std::erase_if(overflowed_, [&](std::uint64_t one) {
-            if (is_zero(one))
-                high_[one] = 0;
-            return is_zero(one);
-        });
+    // Whether a row with a score is a candidate.
+    bool is_admitted(std::size_t row) const {
+        return all_admitted_ || (admitted_[row / 64] >> row % 64 & 1) != 0;
+    }
+
+    // The bits of rows from `begin` on, a multiple of 64, or null: then all are candidates.
+    const std::uint64_t* admitted(std::size_t begin) const {
+        return all_admitted_ ? nullptr : admitted_.data() + begin / 64;
+    }
+
+    // Appends the scores of rows from `begin` to `end`; of rows that are no candidates, none.
+    void copy_candidates(std::size_t begin, std::size_t end, std::vector<std::uint8_t>& to) const {
+        if (all_admitted_)
+            to.insert(to.end(), low_.data() + begin, low_.data() + end);
+        else
+            for (std::size_t row = begin; row < end; ++row)
+                if (is_admitted(row))
+                    to.push_back(low_[row]);
+    }
+
+    std::size_t candidates() const {
+        std::size_t count = 0;
+        if (all_admitted_)
+            return score_loops().count_from(low_.data(), rows_, 1);
+        for (const std::uint64_t marks : admitted_)
+            count += static_cast<std::size_t>(std::popcount(marks));
+        return count;
     }
 
     // Adds the scores of rows from `begin` to `end` of another table, which are 0 afterwards.
@@ -160,6 +182,7 @@ class ScoreTable {
         for (const std::uint64_t row : overflowed_)
             high_[row] = 0;
         overflowed_.clear();
+        all_admitted_ = true;
     }
 
   private:
@@ -183,13 +206,6 @@ class ScoreTable {
         return true;
     }
 
-    [[gnu::always_inline]] static void leave_block(std::uint8_t* __restrict low,
-                                                   const std::uint8_t* __restrict admitted,
-                                                   std::size_t size) {
-        for (std::size_t at = 0; at < size; ++at)
-            low[at] = admitted[at] != 0 ? low[at] : std::uint8_t{0};
-    }
-
     void add_to(std::uint8_t* low, std::size_t row, std::uint32_t amount) {
         std::uint32_t sum = low[row] + amount;
         if (sum > 255) [[unlikely]] {
@@ -209,8 +225,9 @@ class ScoreTable {
 
     std::size_t rows_ = 0;
     std::vector<std::uint8_t> low_;
-    std::vector<std::uint8_t> admitted_;  // scores when `admit` was called
-    std::vector<std::uint16_t> high_;     // carries; as long as `low_` once there has been one
+    std::vector<std::uint64_t> admitted_;  // a bit per row
+    bool all_admitted_ = true;             // then those bits are not used
+    std::vector<std::uint16_t> high_;      // carries; as long as `low_` once there has been one
     std::vector<std::uint64_t> overflowed_;
 };
 
@@ -256,16 +273,18 @@ class SegmentScores {
         const ScoreTable& scores = store_->table;
         if (part == 0)
             for (const std::uint64_t row : scores.overflowed())
-                if (scores.score(row) >= least && !segment.is_removed(row))
+                if (scores.score(row) >= least && scores.is_admitted(row) &&
+                    !segment.is_removed(row))
                     visit(row, scores.score(row));
         if (least > UINT8_MAX)
             return;  // the others have no more than that
         std::uint64_t places[kSwept];
-        const std::size_t end = scores.rows() * (part + 1) / parts;
-        for (std::size_t begin = scores.rows() * part / parts; begin < end; begin += kSwept) {
-            const std::size_t found =
-                score_loops().collect(scores.low() + begin, std::min(kSwept, end - begin),
-                                      static_cast<std::uint8_t>(std::max(1u, least)), places);
+        const auto start = [&](std::size_t at) { return scores.rows() * at / parts / 64 * 64; };
+        const std::size_t end = part + 1 == parts ? scores.rows() : start(part + 1);
+        for (std::size_t begin = start(part); begin < end; begin += kSwept) {
+            const std::size_t found = score_loops().collect(
+                scores.low() + begin, std::min(kSwept, end - begin),
+                static_cast<std::uint8_t>(std::max(1u, least)), places, scores.admitted(begin));
             for (std::size_t index = 0; index < found; ++index) {
                 const std::uint64_t row = begin + places[index];
                 if (!scores.has_overflowed(row) && !segment.is_removed(row))

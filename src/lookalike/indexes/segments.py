@@ -59,8 +59,9 @@ class Segment:
         """Number of rows that were not removed."""
         return len(self) - self.removals
 
+    @cached_property
     def native(self) -> _native.Segment:
-        """Return the segment for the core."""
+        """The segment for the core."""
         rows = self.rows
         segment = _native.Segment(
             rows.signatures, rows.ids, rows.ascending, self.removed, self.alive
@@ -162,7 +163,7 @@ class Segment:
                 f"{removed} as removed; it is damaged"
             )
         try:
-            segment.native()
+            _ = segment.native
         except _native.CorruptLists:
             raise CorruptIndexError(
                 f"{container.path} holds slice lists of the wrong length; it is damaged"
@@ -209,7 +210,7 @@ def merged_segments(segments: Sequence[Segment], threads: int) -> Segment:
     if plain:
         lists = lists._replace(sketches=None)
     try:
-        _native.merge_lists([part.native() for part in segments], slice_bits, threads, *lists[:3])
+        _native.merge_lists([part.native for part in segments], slice_bits, threads, *lists[:3])
     except _native.CorruptLists:
         raise CorruptIndexError(
             "slice lists point outside of the collection: a file of the index is damaged"

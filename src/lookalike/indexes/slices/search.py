@@ -182,7 +182,7 @@ def nearest_in(
         by_score=not settings.rerank,
         cull=settings.cull,
     )
-    parts = [segment.native() for segment in segments]
+    parts = [segment.native for segment in segments]
     _native.slice_nearest(parts, segments[0].slice_bits, rows, asked, threads, top.native())
     return top
 
@@ -197,7 +197,7 @@ def within_in(
     masks: Signatures | None = None,
 ) -> Matches:
     """Return all matches within the radius; with masks, over the bits of each mask."""
-    lists = [segment.native() for segment in segments], segments[0].slice_bits
+    lists = [segment.native for segment in segments], segments[0].slice_bits
     limits, unmasked = (radius, min(limit, NO_LIMIT), threads), None
     if masks is None:
         offsets, ids, distances, work = _native.slice_within(*lists, rows, *limits)
@@ -214,7 +214,7 @@ def nearest_masked_in(
     """Return the k nearest over the bits of each query's mask; exact."""
     ids = np.full((len(rows), k), -1, np.int64)
     distances, unmasked = (np.full((len(rows), k), -1, np.int32) for _ in range(2))
-    lists = [segment.native() for segment in segments], segments[0].slice_bits
+    lists = [segment.native for segment in segments], segments[0].slice_bits
     work = _native.slice_nearest_masked(*lists, rows, masks, k, threads, ids, distances, unmasked)
     explanation = _explained(work) if explain else None
     return Neighbors(ids, distances, True, explanation, unmasked=unmasked)
