@@ -17,9 +17,8 @@ struct StepCosts {
     double scanned_byte = 0.0145;  // the same of a whole collection, where many queries share it
     double read_byte = 0.034;      // of what no cache holds, read in order
     double posting = 1.8;          // an entry of a list, added to a score
-    double slices_at_once =
-        0.14;             // a slice of a candidate, compared with the query's beside others
-    double slice = 1.5;   // of a candidate, compared with the query's
+    double slices = 2.6;  // of a candidate, 16 or 32 of them, compared at once with the query's
+    double slice = 1.5;   // compared by itself
     double list = 70;     // of a search within a radius, put in order and gone through
     double row = 13;      // of such a list, compared
     double sketch = 0.3;  // compared in the order they lie in

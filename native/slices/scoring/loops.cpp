@@ -414,12 +414,15 @@ class PermutedSlices {
     alignas(64) std::uint32_t shifts_[8 * kHeldBytes] = {};
 };
 
-// The same for at most 64 slices of at most 16 bits, 32 at a time. `aligned`: each is a word.
-template <bool aligned>
+// The same for slices of at most 16 bits, 32 at a time and `blocks` times. `aligned`: each is a
+// word.
+template <std::size_t blocks, bool aligned = false>
 class PermutedWords {
+    static_assert(!aligned || blocks == 2, "a held signature has two times 32 words");
+
   public:
     static bool fits(const ComparedSlices& query) {
-        if (query.widest > 16 || query.count > 64 || query.bytes > kHeldBytes)
+        if (query.widest > 16 || query.count > 32 * blocks || query.bytes > kHeldBytes)
             return false;
         for (std::size_t at = 0; aligned && at < query.count; ++at)
             if (query.starts[at] != 16 * at)
@@ -430,7 +433,7 @@ class PermutedWords {
     explicit PermutedWords(const ComparedSlices& query)
         : first_(_mm512_set1_epi16(static_cast<short>(query.above + 1))),
           range_(_mm512_set1_epi16(static_cast<short>(query.up_to - query.above))) {
-        alignas(64) std::uint16_t parts[6][64] = {};
+        alignas(64) std::uint16_t parts[6][32 * blocks] = {};
         for (std::size_t at = 0; at < query.count; ++at) {
             const std::uint32_t shift = query.starts[at] % 16;
             parts[0][at] = static_cast<std::uint16_t>(query.starts[at] / 16);
@@ -440,12 +443,12 @@ class PermutedWords {
             parts[4][at] = static_cast<std::uint16_t>(query.masks[at]);
             parts[5][at] = static_cast<std::uint16_t>(query.widths[at]);
         }
-        for (std::size_t half = 0; half < 2; ++half) {
+        for (std::size_t block = 0; block < blocks; ++block) {
             const auto part = [&](std::size_t which) {
-                return _mm512_load_si512(parts[which] + 32 * half);
+                return _mm512_load_si512(parts[which] + 32 * block);
             };
             // A shift of 16 makes 0: there is nothing of a slice in the next word.
-            halves_[half] = {
+            blocks_[block] = {
                 part(0), part(1), part(2), _mm512_sub_epi16(_mm512_set1_epi16(16), part(2)),
                 part(3), part(4), part(5)};
         }
@@ -453,61 +456,67 @@ class PermutedWords {
 
     std::uint32_t operator()(const std::uint8_t* signature, const ComparedSlices& query) const {
         const HeldSignature held(signature, query.bytes);
-        const __m512i sums = _mm512_add_epi16(agreeing(held, held.low, halves_[0]),
-                                              agreeing(held, held.high, halves_[1]));
-        // Each is at most 32, so that its lower byte is all of it.
+        __m512i sums = _mm512_setzero_si512();
+        for (std::size_t block = 0; block < blocks; ++block)
+            sums = _mm512_add_epi16(
+                sums, agreeing(held, block == 0 ? held.low : held.high, blocks_[block]));
+        // Each is at most 64, so that its lower byte is all of it.
         return static_cast<std::uint32_t>(
             _mm512_reduce_add_epi64(_mm512_sad_epu8(sums, _mm512_setzero_si512())));
     }
 
   private:
-    struct Half {
+    struct Block {
         __m512i words, next, right, left, values, masks, widths;
     };
 
-    __m512i agreeing(const HeldSignature& held, __m512i there, const Half& half) const {
+    __m512i agreeing(const HeldSignature& held, __m512i there, const Block& block) const {
         if constexpr (!aligned)
             there = _mm512_or_si512(
-                _mm512_srlv_epi16(_mm512_permutex2var_epi16(held.low, half.words, held.high),
-                                  half.right),
-                _mm512_sllv_epi16(_mm512_permutex2var_epi16(held.low, half.next, held.high),
-                                  half.left));
-        const __m512i flips = _mm512_and_si512(_mm512_xor_si512(there, half.values), half.masks);
+                _mm512_srlv_epi16(_mm512_permutex2var_epi16(held.low, block.words, held.high),
+                                  block.right),
+                _mm512_sllv_epi16(_mm512_permutex2var_epi16(held.low, block.next, held.high),
+                                  block.left));
+        const __m512i flips = _mm512_and_si512(_mm512_xor_si512(there, block.values), block.masks);
         const __m512i ones = _mm512_popcnt_epi16(flips);
         const __mmask32 counts = _mm512_cmplt_epu16_mask(_mm512_sub_epi16(ones, first_), range_);
-        return _mm512_maskz_sub_epi16(counts, half.widths, ones);
+        return _mm512_maskz_sub_epi16(counts, block.widths, ones);
     }
 
     __m512i first_, range_;
-    Half halves_[2];
+    Block blocks_[blocks];
 };
 #endif
 
-bool compares_at_once([[maybe_unused]] const ComparedSlices& query) {
+std::size_t compared_at_once([[maybe_unused]] const ComparedSlices& query) {
 #if defined(__AVX512VPOPCNTDQ__)
-    return PermutedSlices::fits(query);
-#else
-    return false;
+    if (PermutedWords<4>::fits(query))
+        return 32;
+    if (PermutedSlices::fits(query))
+        return 16;
 #endif
+    return 1;
 }
 
 void compare_slices(const std::uint8_t* signatures, const ComparedSlices& query,
                     const std::uint64_t* rows, std::size_t count, std::uint32_t* scores) {
     constexpr std::size_t kAhead = 32;
-    // Those that lie behind each other are fetched by the processor.
-    const bool in_order = count != 0 && rows[count - 1] - rows[0] == count - 1;
     const auto each = [&](auto compare) __attribute__((always_inline)) {
         for (std::size_t at = 0; at < count; ++at) {
-            if (!in_order && at + kAhead < count)
+            if (at + kAhead < count)
                 bits::prefetch_all(signatures + rows[at + kAhead] * query.bytes, query.bytes);
             scores[at] = compare(signatures + rows[at] * query.bytes, query);
         }
     };
 #if defined(__AVX512VPOPCNTDQ__)
-    if (PermutedWords<true>::fits(query))
-        return each(PermutedWords<true>(query));
-    if (PermutedWords<false>::fits(query))
-        return each(PermutedWords<false>(query));
+    if (PermutedWords<2, true>::fits(query))
+        return each(PermutedWords<2, true>(query));
+    if (PermutedWords<2>::fits(query))
+        return each(PermutedWords<2>(query));
+    if (PermutedWords<3>::fits(query))
+        return each(PermutedWords<3>(query));
+    if (PermutedWords<4>::fits(query))
+        return each(PermutedWords<4>(query));
     if (PermutedSlices::fits(query))
         return each(PermutedSlices(query));
     if (query.widest <= kWidestGathered && query.bytes >= 4)
@@ -518,7 +527,7 @@ void compare_slices(const std::uint8_t* signatures, const ComparedSlices& query,
 
 constexpr ScoreLoops kLoops{collect,    count_from,     mark_from,       near_sketches,
                             near_words, set_apart,      count_up_to,     copy_near,
-                            keep_up_to, compare_slices, compares_at_once};
+                            keep_up_to, compare_slices, compared_at_once};
 
 }  // namespace
 

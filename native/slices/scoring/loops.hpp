@@ -62,8 +62,8 @@ struct [[gnu::visibility("hidden")]] ScoreLoops {
     // The bits that agree in slices that count, of each of these rows.
     void (*compare_slices)(const std::uint8_t* signatures, const ComparedSlices& query,
                            const std::uint64_t* rows, std::size_t count, std::uint32_t* scores);
-    // Whether that is done for many slices of a row at once.
-    bool (*compares_at_once)(const ComparedSlices& query);
+    // How many slices of a row are compared at once, if each is at a place known before; else 1.
+    std::size_t (*compared_at_once)(const ComparedSlices& query);
 
 #define SET(name, ...) static const ScoreLoops name;
 #include "bits/instruction_sets.inc"

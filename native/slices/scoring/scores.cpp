@@ -330,12 +330,13 @@ double rest_by_slices(const Slicing& slicing, std::size_t rows, double candidate
                                bytes,
                                0,
                                0};
-    const double slices =
-        static_cast<double>(slicing.count()) *
-        (score_loops().compares_at_once(shape) ? kUsualCosts.slices_at_once : kUsualCosts.slice);
+    const std::size_t at_once = score_loops().compared_at_once(shape);
+    const double slices = static_cast<double>(slicing.count()) / static_cast<double>(at_once) *
+                          (at_once > 1 ? kUsualCosts.slices : kUsualCosts.slice);
     const double read = kUsualCosts.read_byte * static_cast<double>(bytes);
-    return std::min(candidates * std::max(kUsualCosts.compare(bytes), slices),
-                    static_cast<double>(rows) * std::max(read, slices));
+    const double added = kUsualCosts.posting;
+    return std::min(candidates * (added + std::max(kUsualCosts.compare(bytes), slices)),
+                    static_cast<double>(rows) * (added + std::max(read, slices)));
 }
 
 // Slices of a query, laid out for comparing them with those of candidates.

@@ -351,7 +351,7 @@ def test_large_scores_of_no_candidates(kernel: str, threads: int) -> None:
         assert (more.distances[0] <= 128).sum() == 730
 
 
-@pytest.mark.parametrize("slice_bits", [7, 8, 13, 26])
+@pytest.mark.parametrize("slice_bits", [3, 4, 5, 8, 13, 17, 26])
 @pytest.mark.parametrize("skewed", [False, True])
 def test_lists_that_admit_no_candidates(kernel: str, slice_bits: int, skewed: bool) -> None:
     """Few candidates are compared slice by slice, many by further lists: to the same scores.
