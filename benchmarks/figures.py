@@ -3,7 +3,8 @@
 Each run of `python -m benchmarks` leaves files in `benchmarks/results`. What a page has between
 `<!-- figures: CASE -->` and `<!-- end of figures -->` is written from these files: the table of the
 case and its gates, with the date, the machine and the command. With `<!-- figures: CASE rates -->`,
-it is how many items a second each program does.
+it is how many items a second each program does; with `gates` in place of `rates`, only the gates.
+With `all` in place of a case, it is all that was measured.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ __all__ = ["Figures", "NotMeasuredError", "pages", "rewrite"]
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/*.md", "benchmarks/README.md")
 REGION = re.compile(
-    r"(?P<begin><!-- figures: (?P<case>[a-z0-9-]+)(?P<rates> rates)? -->\n)"
+    r"(?P<begin><!-- figures: (?P<case>[a-z0-9-]+)(?P<part> rates| gates)? -->\n)"
     r".*?(?P<end><!-- end of figures -->)",
     re.DOTALL,
 )
@@ -46,17 +47,40 @@ class Figures:
     def read(cls, *folders: Path) -> Figures:
         """Read all results of these folders; of a case that several have, the last one counts."""
         paths = [path for folder in reversed(folders) for path in sorted(folder.glob("*.json"))]
-        files = [json.loads(path.read_text("utf-8")) for path in paths]
+        files = [{"of": path.stem, **json.loads(path.read_text("utf-8"))} for path in paths]
         return cls([suite for suite in files if "cases" in suite])
 
-    def text(self, case: str, *, rates: bool = False) -> str:
-        """Return what a page shows of a case, as Markdown."""
+    def text(self, case: str, part: str | None = None) -> str:
+        """Return what a page shows of a case, or of all, as Markdown."""
+        if case == "all":
+            return "\n\n".join(self._everything())
         for suite in self.suites:
             for one in suite["cases"]:
                 if one["name"] == case:
-                    shown = _rates(one) if rates else _table(one)
-                    return f"{shown}\n\n{_source(suite['machine'], one)}"
+                    return f"{_PARTS[part](one)}\n\n{_source(suite['machine'], one)}"
         raise NotMeasuredError(f"{case} is not among the results")
+
+    def _everything(self) -> Iterator[str]:
+        judged = [
+            gate for suite in self.suites for gate in suite["gates"] if gate["passed"] is not None
+        ]
+        missed = [gate for gate in judged if not gate["passed"]]
+        yield f"{len(judged) - len(missed)} of {len(judged)} targets were reached. Those missed:"
+        yield _gates(missed)
+        told = None
+        for suite in self.suites:
+            machine = suite["machine"]
+            yield f"## {suite['of'].replace('_', ' ').capitalize()}"
+            yield f"{_measured(machine)}: {_computer(machine)}."
+            if machine["versions"] != told:
+                yield markdown_table(("program", "version"), list(machine["versions"].items()))
+            told = machine["versions"]
+            if not any(case["table"] for case in suite["cases"]):
+                yield _gates(suite["gates"])
+                continue
+            for case in suite["cases"]:
+                yield f"### {case['name']}"
+                yield _table(case) if case["table"] else _own_gates(case)
 
 
 def _source(machine: Mapping[str, Any], case: Mapping[str, Any]) -> str:
@@ -67,9 +91,19 @@ def _source(machine: Mapping[str, Any], case: Mapping[str, Any]) -> str:
         if package == "lookalike" or package.removesuffix("-cpu") in names
     ]
     return (
-        f"Measured on {machine['measured']} ({', '.join(shown)}): {machine['cores']} cores, "
-        f"{machine['processor']}, kernel `{machine['kernel']}`, load before "
-        f"{machine['load_average']}; `python -m benchmarks --only {case['name']}`."
+        f"{_measured(machine)} ({', '.join(shown)}): {_computer(machine)}; "
+        f"`python -m benchmarks --only {case['name']}`."
+    )
+
+
+def _measured(machine: Mapping[str, Any]) -> str:
+    return f"Measured on {machine['measured']}"
+
+
+def _computer(machine: Mapping[str, Any]) -> str:
+    return (
+        f"{machine['cores']} cores, {machine['processor']}, kernel `{machine['kernel']}`, "
+        f"load before {machine['load_average']}"
     )
 
 
@@ -77,13 +111,20 @@ def _table(case: Mapping[str, Any]) -> str:
     if not case["table"]:
         raise NotMeasuredError(f"{case['name']} has no table of its own")
     parts = [f"```\n{case['table']}\n```"]
-    gates = [
-        (gate["title"], gate["target"], gate["measured"], _WORDS[gate["passed"]])
-        for gate in case["verdicts"]
-    ]
-    if gates:
-        parts.append(markdown_table(("gate", "target", "measured", ""), gates))
+    if case["verdicts"]:
+        parts.append(_own_gates(case))
     return "\n\n".join(parts)
+
+
+def _own_gates(case: Mapping[str, Any]) -> str:
+    return _gates(case["verdicts"])
+
+
+def _gates(gates: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        (gate["title"], gate["target"], gate["measured"], _WORDS[gate["passed"]]) for gate in gates
+    ]
+    return markdown_table(("gate", "target", "measured", ""), rows)
 
 
 def _rates(case: Mapping[str, Any]) -> str:
@@ -107,6 +148,13 @@ def _ratio(one: Mapping[str, Any], ours: Mapping[str, Any]) -> float:
     return float(min(one["turns"][:common]) / min(ours["turns"][:common]))
 
 
+_PARTS: Mapping[str | None, Callable[[Mapping[str, Any]], str]] = {
+    None: _table,
+    "rates": _rates,
+    "gates": _own_gates,
+}
+
+
 def markdown_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table; bars in cells do not end a column."""
     lines = [heading, ["---"] * len(heading), *rows]
@@ -120,7 +168,7 @@ def rewrite(text: str, figures: Figures, missing: list[str]) -> str:
 
     def write(found: re.Match[str]) -> str:
         try:
-            shown = figures.text(found["case"], rates=bool(found["rates"]))
+            shown = figures.text(found["case"], found["part"] and found["part"].strip())
         except NotMeasuredError as error:
             missing.append(str(error))
             return found[0]

@@ -108,7 +108,8 @@ def ratio_verdict(
     title: str, times: Mapping[str, Measurement], slower: str, faster: str, target: float
 ) -> Verdict:
     """Judge how many times as long the slower one takes."""
-    return at_least(title, times[slower].times_as_long_as(times[faster]), target, " x")
+    ratio = times[slower].times_as_long_as(times[faster])
+    return at_least(title, ratio, target, " x", 1 if target > 1 else 2)
 
 
 def ratio_informs(

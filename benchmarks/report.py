@@ -45,17 +45,18 @@ def machine_lines(machine: dict[str, Any]) -> str:
 def case_table(result: Result) -> str:
     """Return the times of one case, ours first; a scaled time is marked."""
     ours = result.measurements[0]
+    unit, units = ("µs", 1e6) if ours.best < 1e-4 else ("ms", 1e3)
     rows = [
         (
             f"  {each.name}" + (f" (time of 1/{each.scale:g})" if each.scale != 1 else ""),
-            f"{1e3 * each.best:.3f}",
-            f"{1e3 * each.median:.3f}",
+            f"{units * each.best:.3f}",
+            f"{units * each.median:.3f}",
             str(each.runs),
             f"{each.times_as_long_as(ours):.2f}",
         )
         for each in result.measurements
     ]
-    heading = ("  contender", "best ms", "median ms", "runs", "x ours")
+    heading = ("  contender", f"best {unit}", f"median {unit}", "runs", "x ours")
     return f"{result.name}: {result.title}\n{table(heading, rows)}"
 
 

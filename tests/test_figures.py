@@ -18,6 +18,9 @@ PAGE = """# Speed
 older
 <!-- end of figures -->
 
+<!-- figures: jobs-small gates -->
+<!-- end of figures -->
+
 <!-- figures: jobs-lost -->
 as it was
 <!-- end of figures -->
@@ -57,19 +60,37 @@ def test_pages_show_the_results_and_keep_what_was_not_measured(results: Path) ->
     written = rewrite(PAGE, figures, missing)
     table = json.loads((results / "jobs.json").read_text())["cases"][0]["table"]
     assert f"```\n{table}\n```" in written
-    assert "| 1. theirs / ours | >= 5 x | 4.0 x | **MISS** |" in written
+    assert written.count("| 1. theirs / ours | >= 5 x | 4.0 x | **MISS** |") == 2
     assert "| ours | 500 | 1.0 |" in written
     assert "| theirs \\| others | 125 | 4.0 |" in written
     assert (
         written.count(
             "Measured on 2026-01-02 (lookalike 7.0, theirs 1.2): 2 cores, made-up processor"
         )
-        == 2
+        == 3
     )
     assert "older" not in written
     assert "as it was" in written
     assert missing == ["jobs-lost is not among the results"]
     assert rewrite(written, figures, []) == written
+
+
+def test_a_page_of_all_results_begins_with_what_was_missed(results: Path) -> None:
+    found = json.loads((results / "jobs.json").read_text())
+    found["cases"].append({**found["cases"][0], "name": "jobs-together", "table": None})
+    found["gates"].append({**found["gates"][0], "title": "2. rows", "passed": True})
+    (results / "later_jobs.json").write_text(json.dumps(found))
+    shown = Figures.read(results).text("all")
+    assert shown.startswith("1 of 3 targets were reached. Those missed:")
+    assert shown.count("| 1. theirs / ours | >= 5 x | 4.0 x | **MISS** |") == 2 + 3
+    assert [line for line in shown.splitlines() if line.startswith("#")] == [
+        *("## Jobs", "### jobs-small"),
+        *("## Later jobs", "### jobs-small", "### jobs-together"),
+    ]
+    assert shown.count("| theirs-cpu | 1.2 |") == 1, (
+        "versions are told once, as long as they are the same"
+    )
+    assert shown.count("2 cores, made-up processor, kernel `scalar`, load before 0.25") == 2
 
 
 def test_the_last_folder_counts(results: Path, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ class _Case:
             ),
         ]
         title = (
-            f"{self.count:,} rows of {PERMUTATIONS} values at {self.threshold}, seconds a row; "
+            f"{self.count:,} rows of {PERMUTATIONS} values at {self.threshold}, time of one row; "
             f"{facts['bytes']:.0f} bytes a row beside the keys; single calls: "
             f"{1e6 * single[0]:.1f} µs to insert, {1e6 * single[1]:.1f} to search; "
             + ", ".join(f"recall of {name} {recall:.3f}" for name, recall in recalls.items())
