@@ -61,12 +61,22 @@ class Figures:
         raise NotMeasuredError(f"{case} is not among the results")
 
     def _everything(self) -> Iterator[str]:
+        names = {
+            gate["title"]: case["name"]
+            for suite in self.suites
+            for case in suite["cases"]
+            for gate in case["verdicts"]
+        }
         judged = [
             gate for suite in self.suites for gate in suite["gates"] if gate["passed"] is not None
         ]
-        missed = [gate for gate in judged if not gate["passed"]]
+        missed = [
+            (names.get(gate["title"], ""), gate["title"], gate["target"], gate["measured"])
+            for gate in judged
+            if not gate["passed"]
+        ]
         yield f"{len(judged) - len(missed)} of {len(judged)} targets were reached. Those missed:"
-        yield _gates(missed)
+        yield markdown_table(("case", "gate", "target", "measured"), missed)
         told = None
         for suite in self.suites:
             machine = suite["machine"]
@@ -78,6 +88,9 @@ class Figures:
             if not any(case["table"] for case in suite["cases"]):
                 yield _gates(suite["gates"])
                 continue
+            others = [gate for gate in suite["gates"] if gate["title"] not in names]
+            if others:
+                yield _gates(others)
             for case in suite["cases"]:
                 yield f"### {case['name']}"
                 yield _table(case) if case["table"] else _own_gates(case)

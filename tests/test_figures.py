@@ -78,11 +78,21 @@ def test_pages_show_the_results_and_keep_what_was_not_measured(results: Path) ->
 def test_a_page_of_all_results_begins_with_what_was_missed(results: Path) -> None:
     found = json.loads((results / "jobs.json").read_text())
     found["cases"].append({**found["cases"][0], "name": "jobs-together", "table": None})
-    found["gates"].append({**found["gates"][0], "title": "2. rows", "passed": True})
+    gate = found["gates"][0]
+    found["cases"][1]["verdicts"] = [
+        {**gate, "title": "2. rows", "passed": True},
+        {**gate, "title": "3. time", "passed": None},
+    ]
+    found["gates"] += [*found["cases"][1]["verdicts"], {**gate, "title": "4. of no case"}]
     (results / "later_jobs.json").write_text(json.dumps(found))
     shown = Figures.read(results).text("all")
-    assert shown.startswith("1 of 3 targets were reached. Those missed:")
-    assert shown.count("| 1. theirs / ours | >= 5 x | 4.0 x | **MISS** |") == 2 + 3
+    assert shown.startswith("1 of 4 targets were reached. Those missed:")
+    assert shown.count("|  | 4. of no case | >= 5 x | 4.0 x |") == 1
+    assert shown.count("| 4. of no case | >= 5 x | 4.0 x | **MISS** |") == 1
+    assert shown.count("| jobs-small | 1. theirs / ours | >= 5 x | 4.0 x |") == 2
+    assert shown.count("| 1. theirs / ours | >= 5 x | 4.0 x | **MISS** |") == 2
+    assert shown.count("| 2. rows | >= 5 x | 4.0 x | pass |") == 1
+    assert shown.count("| 3. time | >= 5 x | 4.0 x | not judged |") == 1
     assert [line for line in shown.splitlines() if line.startswith("#")] == [
         *("## Jobs", "### jobs-small"),
         *("## Later jobs", "### jobs-small", "### jobs-together"),
