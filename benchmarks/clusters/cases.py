@@ -51,7 +51,7 @@ PROBES = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 SINGLY = ", one by one"
 WIDTHS = (64, 128, 256, 512, 640, 1024)
 """Candidates that the graph keeps."""
-READ = (2, 4, 8, 16, 32, 48, 64, 128, 256, 512)
+READ = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 384, 512)
 """Lists of the inverted file that are read."""
 LEVELS = (0.965, 0.98, 0.99)
 """Qualities at which the inverted file is compared, at least three times as fast."""
